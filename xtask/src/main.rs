@@ -1,0 +1,167 @@
+//! The task runner: what cargo alone cannot say, as `cargo xtask TASK`.
+//!
+//! This file reads the command line; [`tasks`] says what each task does, [`mod@bench`] runs the benchmarks
+//! and [`tidy`] holds the invariants of the repository that no compiler checks.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
+
+mod bench;
+mod metadata;
+mod shell;
+mod tasks;
+mod tidy;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// What `cargo xtask help` shows: usage and purpose of every task.
+const HELP: &[(&str, &str)] = &[
+    ("demo", "Fit a model to the example observations and plot its goodput"),
+    ("check", "Formatting, lints, documentation and `tidy`, all without running a test"),
+    ("tidy", "Invariants cargo cannot express: crate edges, the pure ring, files, links"),
+    ("test", "`check`, then every test; needs nothing but Rust"),
+    ("test-all [--rest]", "`test`, then every benchmark in short form; --rest leaves `test` out"),
+    ("bench [NAME] [--quick]", "Run one benchmark or all of them; `fit` prepares Python to compare with"),
+    ("help", "Show this list"),
+];
+
+/// One invocation, read from the command line.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Demo,
+    Check,
+    Tidy,
+    Test,
+    /// `rest` leaves out what `test` runs.
+    TestAll {
+        rest: bool,
+    },
+    /// No name means every benchmark.
+    Bench {
+        name: Option<String>,
+        quick: bool,
+    },
+    Help,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let task = match parse(&args) {
+        Ok(task) => task,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
+        Task::Demo => tasks::demo(),
+        Task::Check => tasks::check(),
+        Task::Tidy => tidy::run(),
+        Task::Test => tasks::test(),
+        Task::TestAll { rest } => tasks::test_all(rest),
+        Task::Bench { name, quick } => bench::run(name.as_deref(), quick),
+        Task::Help => {
+            print!("{}", help());
+            Ok(())
+        }
+    }
+}
+
+/// Reads the arguments after `cargo xtask`. The error is one a caller made, so it names what is possible.
+fn parse(args: &[String]) -> Result<Task, String> {
+    let Some((name, rest)) = args.split_first() else {
+        return Err(format!("no task given; the tasks are {}", task_names()));
+    };
+    let (flags, values): (Vec<&str>, Vec<&str>) =
+        rest.iter().map(String::as_str).partition(|arg| arg.starts_with('-'));
+    let (task, known_flags, n_values) = match name.as_str() {
+        "demo" => (Task::Demo, &[][..], 0),
+        "check" => (Task::Check, &[][..], 0),
+        "tidy" => (Task::Tidy, &[][..], 0),
+        "test" => (Task::Test, &[][..], 0),
+        "test-all" => (Task::TestAll { rest: flags.contains(&"--rest") }, &["--rest"][..], 0),
+        "bench" => {
+            let name = values.first().map(ToString::to_string);
+            (Task::Bench { name, quick: flags.contains(&"--quick") }, &["--quick"][..], 1)
+        }
+        "help" | "--help" | "-h" => (Task::Help, &[][..], 0),
+        unknown => return Err(format!("no task named `{unknown}`; the tasks are {}", task_names())),
+    };
+    let surplus = flags.iter().find(|flag| !known_flags.contains(flag)).or_else(|| values.get(n_values));
+    match surplus {
+        Some(argument) => {
+            Err(format!("`{name}` takes no argument `{argument}`; `cargo xtask help` shows what it takes"))
+        }
+        None => Ok(task),
+    }
+}
+
+/// The names of all tasks, as a sentence ends with them.
+fn task_names() -> String {
+    let names: Vec<&str> = HELP.iter().filter_map(|(usage, _)| usage.split(' ').next()).collect();
+    names.join(", ")
+}
+
+/// The text of `cargo xtask help`.
+fn help() -> String {
+    let width = HELP.iter().map(|(usage, _)| usage.len()).max().unwrap_or(0);
+    let mut text = String::from("Usage: cargo xtask TASK\n\nTasks:\n");
+    for (usage, about) in HELP {
+        writeln!(text, "  {usage:width$}  {about}").expect("a string takes any text");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_line(line: &str) -> Result<Task, String> {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&args)
+    }
+
+    #[test]
+    fn every_task_in_the_help_can_be_called() {
+        for (usage, _) in HELP {
+            let name = usage.split(' ').next().unwrap();
+            assert!(parse_line(name).is_ok(), "`{name}` is in the help and not in `parse`");
+        }
+    }
+
+    #[test]
+    fn flags_and_names_reach_the_task() {
+        assert_eq!(parse_line("test-all"), Ok(Task::TestAll { rest: false }));
+        assert_eq!(parse_line("test-all --rest"), Ok(Task::TestAll { rest: true }));
+        assert_eq!(parse_line("bench"), Ok(Task::Bench { name: None, quick: false }));
+        let fit = Task::Bench { name: Some("fit".to_owned()), quick: true };
+        assert_eq!(parse_line("bench --quick fit"), Ok(fit));
+    }
+
+    #[test]
+    fn an_unknown_task_is_answered_with_the_known_ones() {
+        let message = parse_line("deploy").unwrap_err();
+        assert_eq!(
+            message,
+            "no task named `deploy`; the tasks are demo, check, tidy, test, test-all, bench, help"
+        );
+        assert!(parse_line("").unwrap_err().contains("the tasks are demo"));
+    }
+
+    #[test]
+    fn surplus_arguments_are_refused() {
+        assert!(parse_line("test --rest").unwrap_err().contains("`--rest`"));
+        assert!(parse_line("bench fit best_batch").unwrap_err().contains("`best_batch`"));
+        assert!(parse_line("demo now").unwrap_err().contains("`now`"));
+    }
+}

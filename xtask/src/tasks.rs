@@ -1,0 +1,168 @@
+//! What each task does, as the commands it runs.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::{bench, shell, tidy};
+
+/// Where the demo leaves its files, relative to the root.
+const DEMO_DIR: &str = "target/demo";
+
+/// Names the folder with the reference data.
+const DATA_VARIABLE: &str = "POLLUX_DATA";
+
+/// Where the reference data lies when nothing names it, relative to the root.
+const DATA_DIR: &str = "../shared/data";
+
+/// Builds `pollux` and shows its main job: observations in, a fitted model and a plot out.
+pub(crate) fn demo() -> Result<()> {
+    let plot = format!("{DEMO_DIR}/goodput.svg");
+    let params = format!("{DEMO_DIR}/fit.json");
+    let observations = "examples/observations.csv";
+    let dir = shell::root().join(DEMO_DIR);
+    if dir.exists() {
+        // What lies there in the end is of this run.
+        fs::remove_dir_all(&dir).context("cannot clear the demo's folder")?;
+    }
+    fs::create_dir_all(&dir).context("cannot make the demo's folder")?;
+
+    shell::run(shell::cargo().args(["build", "--release", "--locked", "--package", "pollux"]))?;
+    pollux(&["model", "fit", observations], None)?;
+    pollux(&["model", "fit", observations, "-o", "json"], Some(&params))?;
+    let sweep = "--gpus 1..16 --gpus-per-node 4 --batch-init 128 --batch-max 4096 --micro-batch 32..1024 \
+                 --noise-scale 1000";
+    let mut goodput = vec!["model", "goodput", "--params", &params];
+    goodput.extend(sweep.split(' '));
+    goodput.extend(["--plot", &plot]);
+    pollux(&goodput, None)?;
+
+    ensure!(shell::root().join(&plot).is_file(), "`pollux` wrote no plot to {plot}");
+    println!("\nThe plot lies in {plot}: open it in a browser.");
+    Ok(())
+}
+
+/// Shows and runs one `pollux` command, with its output in a file if one is named.
+fn pollux(args: &[&str], output: Option<&str>) -> Result<()> {
+    let shown = format!("pollux {}", args.join(" "));
+    // Through cargo, which knows where the binary lies under any configuration.
+    let mut command = shell::cargo();
+    command.args(["run", "--quiet", "--release", "--locked", "--package", "pollux", "--"]).args(args);
+    match output {
+        Some(path) => {
+            println!("\n$ {shown} > {path}");
+            command.stdout(
+                File::create(shell::root().join(path)).with_context(|| format!("cannot write {path}"))?,
+            );
+        }
+        None => println!("\n$ {shown}"),
+    }
+    let status = command.status().context("cannot start cargo")?;
+    ensure!(status.success(), "`{shown}` failed ({status})");
+    Ok(())
+}
+
+/// Everything that can be said about the code without running it.
+pub(crate) fn check() -> Result<()> {
+    shell::run(shell::cargo().args(["fmt", "--all", "--check"])).context("`cargo fmt --all` mends this")?;
+    let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    shell::run(shell::cargo().args(clippy))?;
+    let doc = ["doc", "--workspace", "--no-deps", "--locked"];
+    shell::run(shell::cargo().env("RUSTDOCFLAGS", "-D warnings").args(doc))?;
+    tidy::run()
+}
+
+/// `check`, then every test. Says loudly when tests had no reference data to compare with.
+pub(crate) fn test() -> Result<()> {
+    let started = Instant::now();
+    let data = reference_data(std::env::var_os(DATA_VARIABLE).map(PathBuf::from), &shell::root())?;
+    check()?;
+    let mut tests = shell::cargo();
+    tests.args(["test", "--workspace", "--locked"]);
+    if let Some(data) = &data {
+        // What is said below and what the tests see is the same folder.
+        tests.env(DATA_VARIABLE, data);
+    }
+    let outcome = shell::run(&mut tests);
+    match &data {
+        Some(data) => println!("\nReference data: {}", data.display()),
+        None => eprintln!("\n{}", absence_notice()),
+    }
+    outcome?;
+    println!("test: passed in {}", minutes(started.elapsed()));
+    Ok(())
+}
+
+/// `test`, unless only the rest is asked for, and then the parts that take longer or need more.
+pub(crate) fn test_all(rest: bool) -> Result<()> {
+    let started = Instant::now();
+    if !rest {
+        test()?;
+    }
+    bench::run(None, true)?;
+    println!("test-all{}: passed in {}", if rest { " --rest" } else { "" }, minutes(started.elapsed()));
+    Ok(())
+}
+
+/// The folder with the reference data. Absence is fine, a variable that points nowhere is a mistake.
+fn reference_data(named: Option<PathBuf>, root: &Path) -> Result<Option<PathBuf>> {
+    if let Some(named) = named {
+        ensure!(named.is_dir(), "{DATA_VARIABLE} is {}, which is not a folder", named.display());
+        return Ok(Some(named.canonicalize()?));
+    }
+    let default = root.join(DATA_DIR);
+    Ok(if default.is_dir() { Some(default.canonicalize()?) } else { None })
+}
+
+/// What `test` says when there is no reference data.
+fn absence_notice() -> String {
+    let rule = "=".repeat(78);
+    format!(
+        "{rule}\n\
+         REFERENCE DATA ABSENT: the tests that compare with it did NOT run.\n\
+         Looked for the folder named by {DATA_VARIABLE} (not set) and for {DATA_DIR}\n\
+         beside the repository. Set {DATA_VARIABLE} to run them.\n\
+         {rule}"
+    )
+}
+
+/// A duration as a person says it: `4.2 s`, `3 min 5 s`.
+fn minutes(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    if seconds < 60 {
+        format!("{:.1} s", duration.as_secs_f64())
+    } else {
+        format!("{} min {} s", seconds / 60, seconds % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_well() {
+        assert_eq!(minutes(Duration::from_millis(4_210)), "4.2 s");
+        assert_eq!(minutes(Duration::from_secs(185)), "3 min 5 s");
+    }
+
+    #[test]
+    fn a_named_data_folder_must_exist() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(
+            reference_data(Some(here.join("src")), here).unwrap(),
+            here.join("src").canonicalize().ok()
+        );
+        let error = reference_data(Some(here.join("nowhere")), here).unwrap_err();
+        assert!(error.to_string().contains("is not a folder"), "{error}");
+    }
+
+    #[test]
+    fn without_a_default_folder_there_is_no_data() {
+        let nowhere = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        assert_eq!(reference_data(None, &nowhere).unwrap(), None);
+        assert!(absence_notice().contains("did NOT run"));
+    }
+}
