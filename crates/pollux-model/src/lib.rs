@@ -7,6 +7,7 @@
 //!
 //! Pure: no files, sockets, clock, environment or randomness, and no wire format (those are `pollux-api`).
 
+pub mod fit;
 pub mod osdi21;
 
 mod allocation;

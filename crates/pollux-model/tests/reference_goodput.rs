@@ -57,13 +57,12 @@ fn parse(value: &Value) -> Case {
     }
 }
 
-/// The product's parameters: no exchange costs exactly zero where the reference has its floor of 1e-8.
+/// The product's form of the same parameters. It has no floors: one replica exchanges for exactly nothing.
 fn product_params(theirs: &osdi21::Params) -> PerfParams {
-    let zero = |value: f64| if value <= 1.2e-8 { 0.0 } else { value };
     PerfParams {
         grad: Compute::Linear { alpha: theirs.alpha_c, beta: theirs.beta_c },
-        sync_local: Affine { alpha: zero(theirs.alpha_r), beta: zero(theirs.beta_r) },
-        sync_node: Affine { alpha: zero(theirs.alpha_n), beta: zero(theirs.beta_n) },
+        sync_local: Affine { alpha: theirs.alpha_r, beta: theirs.beta_r },
+        sync_node: Affine { alpha: theirs.alpha_n, beta: theirs.beta_n },
         gamma: theirs.gamma,
         optimizer_step: 0.0,
     }

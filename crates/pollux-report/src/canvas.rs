@@ -87,8 +87,11 @@ impl Canvas {
         let _ = writeln!(self.out, "{:indent$}{element}", "", indent = 2 * self.depth);
     }
 
-    /// Writes `text` with its baseline at `y`.
+    /// Writes `text`, if there is any, with its baseline at `y`.
     pub(crate) fn text(&mut self, font: Font, anchor: Anchor, x: f64, y: f64, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",

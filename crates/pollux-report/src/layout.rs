@@ -3,7 +3,7 @@
 use crate::axis::{Range, Scale};
 use crate::bars;
 use crate::canvas::Rect;
-use crate::figure::{Figure, Panel, Series, Style};
+use crate::figure::{Figure, Panel, Series};
 use crate::legend::LegendPlan;
 use crate::look::{self, Look};
 use crate::marks::Plot;
@@ -142,15 +142,15 @@ impl<'a> PanelLayout<'a> {
         let points: Vec<(f64, f64)> = panel.series.iter().flat_map(|series| panel.drawable(series)).collect();
         let xs: Vec<f64> = points.iter().map(|point| point.0).collect();
         let mut ys: Vec<f64> = points.iter().map(|point| point.1).collect();
-        let has_bars = panel.series.iter().any(|series| series.style == Style::Bars);
-        if has_bars && panel.y.scale == Scale::Linear && panel.y.range == Range::Auto {
+        let bars = bars::positions(panel);
+        if !bars.is_empty() && panel.y.scale == Scale::Linear && panel.y.range == Range::Auto {
             ys.push(0.0);
         }
         // Powers are short and even: they may stand closer than other numbers.
         let n_ticks = n_ticks(plot_height, if panel.y.scale == Scale::Linear { 44.0 } else { 30.0 });
         let plot = Plot {
             frame: Rect { x: 0.0, y: 0.0, width, height: plot_height },
-            x: Mapping::fit(&panel.x, &xs, if has_bars { Margin::HalfGap } else { Margin::Snug }),
+            x: Mapping::fit(&panel.x, &xs, if bars.is_empty() { Margin::Snug } else { Margin::Bars(&bars) }),
             y: Mapping::fit(&panel.y, &ys, Margin::Ticks(n_ticks)),
         };
         Self {

@@ -102,7 +102,9 @@ fn draw_series(canvas: &mut Canvas, layout: &PanelLayout<'_>) {
 /// A group with a name, which a browser shows when pointed at.
 fn open_series(canvas: &mut Canvas, series: &Series) {
     canvas.open(format_args!("g"));
-    canvas.line(format_args!("<title>{}</title>", Escaped(&series.name)));
+    if !series.name.is_empty() {
+        canvas.line(format_args!("<title>{}</title>", Escaped(&series.name)));
+    }
 }
 
 /// The bottom line, and one at zero if that is further up.

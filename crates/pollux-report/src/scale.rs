@@ -9,18 +9,20 @@ use crate::ticks::NiceStep;
 const LARGEST: f64 = 1e290;
 /// Smaller magnitudes are drawn as zero, or as this on a logarithmic axis.
 const SMALLEST: f64 = 1e-290;
+/// A margin around the data reaches no further than this.
+const FURTHEST_TICK: f64 = 1e300;
 /// Places are cut off this many axis lengths away: far enough to keep every visible slope.
 const FARTHEST: f64 = 1e6;
 
 /// How far an automatic range reaches beyond the data.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Margin {
+pub(crate) enum Margin<'a> {
     /// Barely, so that marks do not touch the frame.
     Snug,
     /// To the next tick, of which there are about so many.
     Ticks(usize),
-    /// By half the least distance between two values: room for a bar on either side.
-    HalfGap,
+    /// By half the least distance between two of these values: room for a bar on either side.
+    Bars(&'a [f64]),
 }
 
 /// The range of an axis on its scale. Both ends are finite and apart.
@@ -34,7 +36,7 @@ pub(crate) struct Mapping {
 
 impl Mapping {
     /// The range that `axis` asks for, given the values to show on it.
-    pub(crate) fn fit(axis: &Axis, values: &[f64], margin: Margin) -> Self {
+    pub(crate) fn fit(axis: &Axis, values: &[f64], margin: Margin<'_>) -> Self {
         let place = |value: f64| tame(axis.scale, value).and_then(|value| transform(axis.scale, value));
         let mut places: Vec<f64> = values.iter().filter_map(|value| place(*value)).collect();
         if let Range::Fixed { from, to } = axis.range
@@ -55,8 +57,10 @@ impl Mapping {
         let (mut low, mut high) = apart(axis.scale, first, last);
         let is_linear = axis.scale == Scale::Linear;
         match margin {
-            Margin::HalfGap => {
-                let half = least_gap(&places).unwrap_or(high - low) / 2.0;
+            Margin::Bars(positions) => {
+                let mut bars: Vec<f64> = positions.iter().filter_map(|value| place(*value)).collect();
+                bars.sort_by(f64::total_cmp);
+                let half = least_gap(&bars).unwrap_or(high - low) / 2.0;
                 low -= half;
                 high += half;
             }
@@ -76,8 +80,12 @@ impl Mapping {
             }
         }
         // Asked to start at zero, an axis does so exactly if the data allows.
-        if with_zero && first >= 0.0 && margin != Margin::HalfGap {
+        if with_zero && first >= 0.0 && !matches!(margin, Margin::Bars(_)) {
             low = 0.0;
+        }
+        if let Some(most) = transform(axis.scale, FURTHEST_TICK) {
+            low = low.max(-most);
+            high = high.min(most);
         }
         Self { scale: axis.scale, low, high }
     }
@@ -177,13 +185,13 @@ fn least_gap(sorted: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn check_range(axis: &Axis, values: &[f64], margin: Margin, expected: (f64, f64)) {
+    fn check_range(axis: &Axis, values: &[f64], margin: Margin<'_>, expected: (f64, f64)) {
         let (low, high) = Mapping::fit(axis, values, margin).values();
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
         assert!(close(low, expected.0) && close(high, expected.1), "{low}..{high} is not {expected:?}");
     }
 
-    const TICKS: Margin = Margin::Ticks(5);
+    const TICKS: Margin<'_> = Margin::Ticks(5);
 
     #[test]
     fn a_range_reaches_to_the_next_tick() {
@@ -202,6 +210,12 @@ mod tests {
         check_range(&Axis::linear("").starting_at_zero(), &[103.0, 190.0], TICKS, (0.0, 200.0));
         check_range(&Axis::linear("").starting_at_zero(), &[50.0, 100.0], Margin::Snug, (0.0, 102.0));
         check_range(&Axis::linear("").starting_at_zero(), &[-4.0, -2.0], TICKS, (-4.0, 0.0));
+    }
+
+    #[test]
+    fn bars_have_room_at_both_ends() {
+        check_range(&Axis::linear(""), &[1.0, 2.0, 4.0], Margin::Bars(&[1.0, 2.0, 4.0]), (0.5, 4.5));
+        check_range(&Axis::log10(""), &[1e-290, 1e290], Margin::Bars(&[1e-290, 1e290]), (1e-300, 1e300));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::canvas::{Canvas, Num, Rect};
-use crate::figure::{Emphasis, Figure, Panel, Style};
+use crate::figure::{Emphasis, Figure, Panel, Series, Style};
 use crate::layout::{LINE_HEIGHT, Layout, NOTE, SUBTITLE, TITLE};
 use crate::look;
 use crate::{number, panel};
@@ -59,35 +59,57 @@ fn describe(figure: &Figure) -> String {
     if figure.panels.is_empty() {
         return "No data.".to_owned();
     }
-    let subtitle = figure.subtitle.iter().map(|subtitle| format!("{subtitle}. "));
-    subtitle.chain(figure.panels.iter().map(describe_panel)).collect::<String>().trim_end().to_owned()
+    let subtitle = figure.subtitle.iter().map(|subtitle| format!("{subtitle}."));
+    subtitle.chain(figure.panels.iter().map(describe_panel)).collect::<Vec<_>>().join(" ")
 }
 
 fn describe_panel(panel: &Panel) -> String {
-    let series: Vec<String> = panel
-        .series
-        .iter()
-        .map(|series| {
-            let points: Vec<(f64, f64)> = panel.drawable(series).collect();
-            let name = match series.emphasis {
-                Emphasis::Normal => series.name.clone(),
-                Emphasis::Reference => format!("{} (reference)", series.name),
-            };
-            match (points.first(), points.last()) {
-                (Some(first), Some(last)) if points.len() > 1 => format!(
-                    "{name} goes from {} at {} to {} at {}",
-                    number::rounded(first.1),
-                    number::rounded(first.0),
-                    number::rounded(last.1),
-                    number::rounded(last.0),
-                ),
-                (Some(only), _) => {
-                    format!("{name} is {} at {}", number::rounded(only.1), number::rounded(only.0))
-                }
-                _ => format!("{name} has no data"),
-            }
-        })
-        .collect();
+    let axes = [panel.y.label.as_str(), &panel.x.label].map(str::trim);
+    let axes = if axes.contains(&"") { axes.concat() } else { axes.join(" against ") };
+    let head: Vec<&str> = [panel.title.trim(), &axes].into_iter().filter(|part| !part.is_empty()).collect();
+    let head = if head.is_empty() { "A panel".to_owned() } else { head.join(", ") };
+    let series: Vec<String> = panel.series.iter().map(|series| describe_series(panel, series)).collect();
     let series = if series.is_empty() { "no data".to_owned() } else { series.join("; ") };
-    format!("{}, {} against {}: {series}. ", panel.title, panel.y.label, panel.x.label)
+    format!("{head}: {series}.")
+}
+
+/// The ends of a series: enough to know which way it goes.
+fn describe_series(panel: &Panel, series: &Series) -> String {
+    let name = if series.name.is_empty() { "a series" } else { &series.name };
+    let kind = if series.emphasis == Emphasis::Reference { " (reference)" } else { "" };
+    let value_at = |(x, y): (f64, f64)| format!("{} at {}", number::rounded(y), number::rounded(x));
+    let mut points = panel.drawable(series);
+    let what = match (points.next(), points.last()) {
+        (Some(first), Some(last)) => format!("goes from {} to {}", value_at(first), value_at(last)),
+        (Some(only), None) => format!("is {}", value_at(only)),
+        (None, _) => "has no data".to_owned(),
+    };
+    format!("{name}{kind} {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::Axis;
+
+    #[test]
+    fn a_figure_can_be_read_aloud() {
+        let panel = Panel::new("Goodput", Axis::linear("GPUs"), Axis::linear("samples/s"))
+            .with_series(Series::new("resnet", [(1.0, 100.0), (2.0, 190.0), (64.0, 2_500.0)]))
+            .with_series(Series::new("ideal", [(64.0, 6_400.0)]).reference())
+            .with_series(Series::new("bert", []));
+        let figure = Figure::new("").with_subtitle("Two jobs").with_panel(panel);
+        assert_eq!(
+            describe(&figure),
+            "Two jobs. Goodput, samples/s against GPUs: resnet goes from 100 at 1 to 2.5k at 64; \
+             ideal (reference) is 6.4k at 64; bert has no data."
+        );
+    }
+
+    #[test]
+    fn what_has_no_labels_is_described_all_the_same() {
+        let figure = Figure::new("").with_panel(Panel::new("", Axis::linear("x"), Axis::linear("")));
+        assert_eq!(describe(&figure), "x: no data.");
+        assert_eq!(describe(&Figure::default()), "No data.");
+    }
 }
