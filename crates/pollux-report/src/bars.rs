@@ -77,3 +77,48 @@ pub(crate) fn positions(panel: &Panel) -> Vec<f64> {
     positions.dedup();
     positions
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::Axis;
+    use crate::canvas::Rect;
+    use crate::scale::{Mapping, Margin};
+
+    fn plot(y: &Axis) -> Plot {
+        let x = Mapping::fit(&Axis::linear("").between(0.0, 10.0), &[], Margin::Snug);
+        let y = Mapping::fit(y, &[], Margin::Snug);
+        Plot { frame: Rect { x: 0.0, y: 0.0, width: 100.0, height: 100.0 }, x, y }
+    }
+
+    fn panel(n_series: usize, points: &[(f64, f64)]) -> Panel {
+        let empty = Panel::new("", Axis::linear(""), Axis::linear(""));
+        (0..n_series).fold(empty, |panel, index| {
+            let series = Series::new(index.to_string(), points.iter().copied());
+            panel.with_series(series.with_style(Style::Bars))
+        })
+    }
+
+    #[test]
+    fn series_share_the_room_between_neighbours() {
+        let points = [(2.0, 1.0), (4.0, 1.0), (8.0, 1.0)];
+        let y = Axis::linear("").between(0.0, 1.0);
+        // Neighbours are 20 apart on the canvas.
+        assert!((Bars::arrange(&panel(1, &points), &plot(&y)).width - 20.0 * FILLED).abs() < 1e-9);
+        assert!((Bars::arrange(&panel(4, &points), &plot(&y)).width - 5.0 * FILLED).abs() < 1e-9);
+    }
+
+    #[test]
+    fn bars_start_at_zero_if_it_is_in_sight() {
+        let check = |y: &Axis, base: f64| {
+            assert_eq!(
+                Bars::arrange(&panel(1, &[(1.0, 1.0)]), &plot(y)),
+                Bars { n_series: 1, width: WIDEST, base }
+            );
+        };
+        check(&Axis::linear("").between(-5.0, 5.0), 0.5);
+        check(&Axis::linear("").between(5.0, 10.0), 0.0);
+        check(&Axis::linear("").between(-10.0, -5.0), 1.0);
+        check(&Axis::log10("").between(1.0, 10.0), 0.0);
+    }
+}

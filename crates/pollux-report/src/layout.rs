@@ -1,21 +1,13 @@
 //! Where everything goes: a grid of panels with aligned axes, and text around it.
 
-use crate::axis::{Range, Scale};
-use crate::bars;
 use crate::canvas::Rect;
-use crate::figure::{Figure, Panel, Series};
-use crate::legend::LegendPlan;
-use crate::look::{self, Look};
-use crate::marks::Plot;
-use crate::scale::{Mapping, Margin, tame};
+use crate::cell::PanelLayout;
+use crate::figure::Figure;
+use crate::look;
 use crate::text::Font;
-use crate::ticks::Ticks;
 
 pub(crate) const TITLE: Font = Font { size: 21.0, bold: true, colour: "#111" };
 pub(crate) const SUBTITLE: Font = Font { size: 14.0, bold: false, colour: "#555" };
-pub(crate) const PANEL_TITLE: Font = Font { size: 15.0, bold: true, colour: "#222" };
-pub(crate) const LABEL: Font = Font { size: 12.5, bold: false, colour: "#444" };
-pub(crate) const TICK: Font = Font { size: 12.0, bold: false, colour: "#555" };
 pub(crate) const NOTE: Font = Font { size: 12.0, bold: false, colour: "#666" };
 
 /// Lines of text are this many times their font size apart.
@@ -24,15 +16,8 @@ pub(crate) const LINE_HEIGHT: f64 = 1.35;
 const MARGIN: f64 = 28.0;
 const COLUMN_GAP: f64 = 40.0;
 const ROW_GAP: f64 = 30.0;
-/// Between the tick labels and the axis.
-pub(crate) const TICK_GAP: f64 = 8.0;
-/// Room below the axes for tick labels, and for the label of the axis below those.
-const TICK_ROW: f64 = 22.0;
-const LABEL_ROW: f64 = 21.0;
-/// Kept free to the right of the axes, for half a tick label.
-const RIGHT: f64 = 16.0;
-/// Least distance between two tick labels.
-const TICK_LABEL_GAP: f64 = 12.0;
+/// Between the panels and the text above or below.
+const TEXT_GAP: f64 = 16.0;
 
 /// The whole drawing.
 pub(crate) struct Layout<'a> {
@@ -42,32 +27,13 @@ pub(crate) struct Layout<'a> {
     pub(crate) title: Vec<String>,
     pub(crate) subtitle: Vec<String>,
     pub(crate) panels: Vec<PanelLayout<'a>>,
+    /// Drawn instead of panels where there are none.
+    pub(crate) placeholder: Option<Rect>,
     pub(crate) note: Vec<String>,
     /// First baselines of the texts.
     pub(crate) title_y: f64,
     pub(crate) subtitle_y: f64,
     pub(crate) note_y: f64,
-}
-
-/// One panel within it.
-pub(crate) struct PanelLayout<'a> {
-    pub(crate) panel: &'a Panel,
-    pub(crate) looks: Vec<Look>,
-    pub(crate) cell: Rect,
-    pub(crate) title: Vec<String>,
-    pub(crate) legend: LegendPlan,
-    pub(crate) plot: Plot,
-    pub(crate) x_ticks: Ticks,
-    pub(crate) y_ticks: Ticks,
-    pub(crate) has_data: bool,
-}
-
-impl Panel {
-    /// The points of `series` that have a place on both axes, as they are drawn.
-    pub(crate) fn drawable<'a>(&self, series: &'a Series) -> impl Iterator<Item = (f64, f64)> + use<'a> {
-        let (x_scale, y_scale) = (self.x.scale, self.y.scale);
-        series.points.iter().filter_map(move |(x, y)| Some((tame(x_scale, *x)?, tame(y_scale, *y)?)))
-    }
 }
 
 impl<'a> Layout<'a> {
@@ -85,7 +51,7 @@ impl<'a> Layout<'a> {
         let subtitle_y = y + SUBTITLE.size;
         y += block_height(SUBTITLE, &subtitle);
         if y > MARGIN {
-            y += 16.0;
+            y += TEXT_GAP;
         }
 
         let mut panels: Vec<PanelLayout<'a>> = figure
@@ -101,23 +67,17 @@ impl<'a> Layout<'a> {
             .collect();
         for row in panels.chunks_mut(n_columns) {
             let header = row.iter().map(PanelLayout::header).fold(0.0, f64::max);
-            let footer = row.iter().map(PanelLayout::footer).fold(0.0, f64::max);
+            let height = header + plot_height + row.iter().map(PanelLayout::footer).fold(0.0, f64::max);
             for ((column, panel), left) in row.iter_mut().enumerate().zip(&lefts) {
                 let x = MARGIN + column as f64 * (cell_width + COLUMN_GAP);
-                panel.place(
-                    Rect { x, y, width: cell_width, height: header + plot_height + footer },
-                    *left,
-                    header,
-                );
+                panel.place(Rect { x, y, width: cell_width, height }, *left, header);
             }
-            y += header + plot_height + footer + ROW_GAP;
+            y += height + ROW_GAP;
         }
-        if panels.is_empty() {
-            y += 120.0;
-        }
-        y -= if panels.is_empty() { 0.0 } else { ROW_GAP };
+        let placeholder = panels.is_empty().then_some(Rect { x: MARGIN, y, width: inner, height: 120.0 });
+        y = placeholder.map_or(y - ROW_GAP, Rect::bottom);
         if !note.is_empty() {
-            y += 16.0;
+            y += TEXT_GAP;
         }
         let note_y = y + NOTE.size;
         y += block_height(NOTE, &note);
@@ -128,110 +88,13 @@ impl<'a> Layout<'a> {
             title,
             subtitle,
             panels,
+            placeholder,
             note,
             title_y,
             subtitle_y,
             note_y,
         }
     }
-}
-
-impl<'a> PanelLayout<'a> {
-    /// What can be said before the grid is known.
-    fn measure(panel: &'a Panel, looks: Vec<Look>, width: f64, plot_height: f64) -> Self {
-        let points: Vec<(f64, f64)> = panel.series.iter().flat_map(|series| panel.drawable(series)).collect();
-        let xs: Vec<f64> = points.iter().map(|point| point.0).collect();
-        let mut ys: Vec<f64> = points.iter().map(|point| point.1).collect();
-        let bars = bars::positions(panel);
-        if !bars.is_empty() && panel.y.scale == Scale::Linear && panel.y.range == Range::Auto {
-            ys.push(0.0);
-        }
-        // Powers are short and even: they may stand closer than other numbers.
-        let n_ticks = n_ticks(plot_height, if panel.y.scale == Scale::Linear { 44.0 } else { 30.0 });
-        let plot = Plot {
-            frame: Rect { x: 0.0, y: 0.0, width, height: plot_height },
-            x: Mapping::fit(&panel.x, &xs, if bars.is_empty() { Margin::Snug } else { Margin::Bars(&bars) }),
-            y: Mapping::fit(&panel.y, &ys, Margin::Ticks(n_ticks)),
-        };
-        Self {
-            panel,
-            looks,
-            cell: plot.frame,
-            title: PANEL_TITLE.wrap(&panel.title, width),
-            legend: LegendPlan::new(panel, width),
-            x_ticks: Ticks::default(),
-            y_ticks: if points.is_empty() {
-                Ticks::default()
-            } else {
-                Ticks::choose(&plot.y, n_ticks, false)
-            },
-            has_data: !points.is_empty(),
-            plot,
-        }
-    }
-
-    /// Room for the labels of the vertical axis.
-    fn left(&self) -> f64 {
-        let widest = self.y_ticks.major.iter().map(|tick| TICK.width(&tick.label)).fold(0.0, f64::max);
-        widest + TICK_GAP
-    }
-
-    fn header(&self) -> f64 {
-        let legend = if self.legend.height() > 0.0 { self.legend.height() + 4.0 } else { 0.0 };
-        let y_label = if self.panel.y.label.is_empty() { 0.0 } else { LABEL.size * LINE_HEIGHT };
-        self.title_height() + legend + y_label + 14.0
-    }
-
-    fn footer(&self) -> f64 {
-        TICK_ROW + if self.panel.x.label.is_empty() { 0.0 } else { LABEL_ROW }
-    }
-
-    /// Room for the title; the legend follows.
-    pub(crate) fn title_height(&self) -> f64 {
-        if self.title.is_empty() { 0.0 } else { block_height(PANEL_TITLE, &self.title) + 3.0 }
-    }
-
-    /// Fits the panel into its cell, with the axes as far from its edges as its neighbours need.
-    fn place(&mut self, cell: Rect, left: f64, header: f64) {
-        self.cell = cell;
-        self.plot.frame = Rect {
-            x: cell.x + left,
-            y: cell.y + header,
-            width: (cell.width - left - RIGHT).max(40.0),
-            height: self.plot.frame.height,
-        };
-        if self.has_data {
-            self.x_ticks = x_ticks(self.panel, &self.plot);
-        }
-    }
-}
-
-/// As many ticks as have room for their labels. Bars are labelled where they stand if that fits.
-fn x_ticks(panel: &Panel, plot: &Plot) -> Ticks {
-    let positions: Vec<f64> = bars::positions(panel).into_iter().filter(|x| plot.x.shows(*x)).collect();
-    if !positions.is_empty() && positions.len() <= 40 {
-        let ticks = Ticks::at(&positions);
-        if has_room(&ticks, plot) {
-            return ticks;
-        }
-    }
-    let is_whole = |value: f64| value.fract() == 0.0;
-    let whole = panel.series.iter().flat_map(|series| panel.drawable(series)).all(|(x, _)| is_whole(x));
-    let most = n_ticks(plot.frame.width, 44.0);
-    (2..=most)
-        .rev()
-        .map(|n_ticks| Ticks::choose(&plot.x, n_ticks, whole))
-        .find(|ticks| has_room(ticks, plot))
-        .unwrap_or_default()
-}
-
-/// Whether no two labels come too close.
-fn has_room(ticks: &Ticks, plot: &Plot) -> bool {
-    let place = |value| plot.x.fraction(value).unwrap_or(0.0) * plot.frame.width;
-    ticks.major.windows(2).all(|pair| {
-        let widths = TICK.width(&pair[0].label) + TICK.width(&pair[1].label);
-        place(pair[1].value) - place(pair[0].value) >= widths / 2.0 + TICK_LABEL_GAP
-    })
 }
 
 fn n_columns(n_panels: usize) -> usize {
@@ -251,15 +114,53 @@ fn cell_size(n_columns: usize) -> (f64, f64) {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a positive length of some hundreds"
-)]
-fn n_ticks(length: f64, apart: f64) -> usize {
-    (length / apart) as usize
+/// Height of lines of text.
+pub(crate) fn block_height(font: Font, lines: &[String]) -> f64 {
+    lines.len() as f64 * font.size * LINE_HEIGHT
 }
 
-fn block_height(font: Font, lines: &[String]) -> f64 {
-    lines.len() as f64 * font.size * LINE_HEIGHT
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::Axis;
+    use crate::figure::{Panel, Series};
+
+    /// A panel whose largest value has `n_digits` digits, and so many series.
+    fn panel(n_digits: i32, n_series: usize) -> Panel {
+        let y = Axis::log2("y").between(1.0, 10f64.powi(n_digits - 1));
+        let empty = Panel::new("title", Axis::linear("x"), y);
+        (0..n_series).fold(empty, |panel, index| {
+            panel.with_series(Series::new(format!("series {index}"), [(0.0, 1.0), (1.0, 2.0)]))
+        })
+    }
+
+    #[test]
+    fn the_grid_follows_from_the_number_of_panels() {
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 9].map(n_columns), [1, 1, 2, 3, 2, 3, 3, 3]);
+    }
+
+    #[test]
+    fn axes_line_up_along_rows_and_columns() {
+        let sizes = [(2, 1), (6, 20), (4, 2), (3, 1)];
+        let figure = sizes.iter().fold(Figure::new("a"), |figure, (n, m)| figure.with_panel(panel(*n, *m)));
+        let frames: Vec<Rect> = Layout::new(&figure).panels.iter().map(|panel| panel.plot.frame).collect();
+        for (a, b) in [(0, 1), (2, 3)] {
+            assert_eq!((frames[a].y, frames[a].height), (frames[b].y, frames[b].height));
+        }
+        for (a, b) in [(0, 2), (1, 3)] {
+            assert_eq!((frames[a].x, frames[a].width), (frames[b].x, frames[b].width));
+        }
+        assert!(frames[1].x > frames[0].right() && frames[2].y > frames[0].bottom());
+    }
+
+    #[test]
+    fn a_longer_legend_makes_the_figure_taller_not_the_axes_smaller() {
+        let (short, long) =
+            (Figure::new("").with_panel(panel(2, 2)), Figure::new("").with_panel(panel(2, 30)));
+        let (short, long) = (Layout::new(&short), Layout::new(&long));
+        let size =
+            |layout: &Layout<'_>| (layout.panels[0].plot.frame.width, layout.panels[0].plot.frame.height);
+        assert_eq!(size(&short), size(&long));
+        assert!(long.height > short.height);
+    }
 }

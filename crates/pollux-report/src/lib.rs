@@ -9,6 +9,7 @@
 mod axis;
 mod bars;
 mod canvas;
+mod cell;
 mod figure;
 mod layout;
 mod legend;

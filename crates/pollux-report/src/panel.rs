@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use crate::bars::Bars;
 use crate::canvas::{Anchor, Canvas, Num, Rect};
+use crate::cell::{LABEL, PANEL_TITLE, PanelLayout, TICK, TICK_GAP};
 use crate::figure::{Emphasis, Series, Style};
-use crate::layout::{LABEL, LINE_HEIGHT, PANEL_TITLE, PanelLayout, TICK, TICK_GAP};
-use crate::marks::{self, Plot};
+use crate::layout::LINE_HEIGHT;
+use crate::marks;
 use crate::text::{Escaped, Font};
 
 const GRID: &str = "#e4e4e4";
@@ -20,7 +21,7 @@ pub(crate) fn draw(canvas: &mut Canvas, layout: &PanelLayout<'_>) {
     if layout.has_data {
         draw_grid(canvas, layout);
         draw_series(canvas, layout);
-        draw_ticks(canvas, layout);
+        draw_tick_labels(canvas, layout);
     } else {
         draw_no_data(canvas, layout.plot.frame);
     }
@@ -89,7 +90,7 @@ fn draw_series(canvas: &mut Canvas, layout: &PanelLayout<'_>) {
         bars.draw(canvas, &layout.plot, series, index, look);
         canvas.close("g");
     }
-    draw_axis_lines(canvas, &layout.plot);
+    draw_axis_lines(canvas, layout);
     for emphasis in [Emphasis::Reference, Emphasis::Normal] {
         for (series, look) in all().filter(|(s, _)| s.style != Style::Bars && s.emphasis == emphasis) {
             open_series(canvas, series);
@@ -107,21 +108,26 @@ fn open_series(canvas: &mut Canvas, series: &Series) {
     }
 }
 
-/// The bottom line, and one at zero if that is further up.
-fn draw_axis_lines(canvas: &mut Canvas, plot: &Plot) {
+/// The bottom line with its tick marks, and a line at zero if that is further up.
+fn draw_axis_lines(canvas: &mut Canvas, layout: &PanelLayout<'_>) {
+    let plot = &layout.plot;
+    let mut data = String::new();
     let zero = plot.y.fraction(0.0).filter(|zero| *zero > 0.0 && *zero < 1.0);
     for place in [Some(0.0), zero].into_iter().flatten() {
         let (x, y) = plot.on_canvas((0.0, place));
-        let width = Num(plot.frame.width);
-        canvas.line(format_args!("<path d=\"M{} {}h{width}\" stroke=\"{AXIS}\"/>", Num(x), Num(y)));
+        let _ = write!(data, "M{} {}h{}", Num(x), Num(y), Num(plot.frame.width));
     }
+    for place in layout.x_ticks.major.iter().filter_map(|tick| plot.x.fraction(tick.value)) {
+        let (x, y) = plot.on_canvas((place, 0.0));
+        let _ = write!(data, "M{} {}v4", Num(x), Num(y));
+    }
+    canvas.line(format_args!("<path d=\"{data}\" stroke=\"{AXIS}\"/>"));
 }
 
-fn draw_ticks(canvas: &mut Canvas, layout: &PanelLayout<'_>) {
+fn draw_tick_labels(canvas: &mut Canvas, layout: &PanelLayout<'_>) {
     let (plot, cell) = (&layout.plot, layout.cell);
     for tick in &layout.x_ticks.major {
         let (x, y) = plot.on_canvas((plot.x.fraction(tick.value).unwrap_or(0.0), 0.0));
-        canvas.line(format_args!("<path d=\"M{} {}v4\" stroke=\"{AXIS}\"/>", Num(x), Num(y)));
         let half = TICK.width(&tick.label) / 2.0;
         let middle = x.min(cell.right() - half).max(cell.x + half);
         canvas.text(TICK, Anchor::Middle, middle, y + 18.0, &tick.label);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::canvas::{Canvas, Num, Rect};
+use crate::canvas::{Canvas, Num};
 use crate::figure::{Emphasis, Figure, Panel, Series, Style};
 use crate::layout::{LINE_HEIGHT, Layout, NOTE, SUBTITLE, TITLE};
 use crate::look;
@@ -18,10 +18,8 @@ pub(crate) fn draw(figure: &Figure) -> String {
     for panel in &layout.panels {
         panel::draw(&mut canvas, panel);
     }
-    if layout.panels.is_empty() {
-        let (width, height) = (layout.width - 2.0 * layout.left, 120.0);
-        let y = layout.note_y - NOTE.size - height - if layout.note.is_empty() { 0.0 } else { 16.0 };
-        panel::draw_no_data(&mut canvas, Rect { x: layout.left, y, width, height });
+    if let Some(frame) = layout.placeholder {
+        panel::draw_no_data(&mut canvas, frame);
     }
     canvas.paragraph(NOTE, layout.left, layout.note_y, &layout.note, NOTE.size * LINE_HEIGHT);
     canvas.finish()

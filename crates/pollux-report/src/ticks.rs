@@ -27,7 +27,8 @@ pub(crate) struct NiceStep {
 }
 
 impl NiceStep {
-    /// The least step that covers `span` in at most `n_ticks` steps; `whole` forbids fractions.
+    /// The least step that covers `span` in at most `n_ticks` steps; `whole` forbids fractions where
+    /// the span has whole numbers.
     pub(crate) fn covering(span: f64, n_ticks: usize, whole: bool) -> Self {
         let rough = span / n_ticks.max(1) as f64;
         let exponent = floor(rough.log10());
@@ -36,7 +37,7 @@ impl NiceStep {
             Some(mantissa) => Self { mantissa, exponent },
             None => Self { mantissa: 1, exponent: exponent + 1 },
         };
-        if whole && step.exponent < 0 { Self { mantissa: 1, exponent: 0 } } else { step }
+        if whole && span >= 1.0 && step.exponent < 0 { Self { mantissa: 1, exponent: 0 } } else { step }
     }
 
     pub(crate) fn at_or_below(self, value: f64) -> f64 {
@@ -87,7 +88,7 @@ impl Ticks {
         let (low, high) = mapping.values();
         let step = NiceStep::covering(high - low, n_ticks, whole);
         let first = (low / step.size() - 1e-9).ceil();
-        let slack = 1e-9 * step.size();
+        let slack = 1e-9 * (high - low);
         let major = (0..=n_ticks + 1)
             .map(|index| step.times(first + index as f64))
             .filter(|value| (low - slack..=high + slack).contains(value))
@@ -187,6 +188,14 @@ mod tests {
         let mapping = Mapping::fit(&Axis::linear("").between(1.0, 3.0), &[], Margin::Snug);
         let ticks = Ticks::choose(&mapping, 8, true);
         assert_eq!(ticks.major.iter().map(|tick| tick.value).collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn no_tick_is_out_of_range() {
+        let mapping = Mapping::fit(&Axis::linear("").between(1e-16, 3e-16), &[], Margin::Snug);
+        let ticks = Ticks::choose(&mapping, 3, true);
+        let labels: Vec<&str> = ticks.major.iter().map(|tick| tick.label.as_str()).collect();
+        assert_eq!(labels, ["1e-16", "2e-16", "3e-16"]);
     }
 
     #[test]

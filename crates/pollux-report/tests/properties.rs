@@ -120,11 +120,20 @@ fn check(figure: &Figure) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100000))]
+    #![proptest_config(ProptestConfig::with_cases(240000))]
 
     #[test]
     fn any_figure_can_be_drawn_and_read_back(figure in any_figure()) {
         check(&figure);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn any_figure_becomes_pixels(figure in any_figure()) {
+        prop_assert!(figure.to_png(0.5).unwrap().starts_with(b"\x89PNG"));
     }
 }
 

@@ -1,12 +1,19 @@
 //! Learning the step-time model from observations.
 
+mod candidate;
+mod history;
 mod observation;
+mod problem;
 mod quality;
+mod solver;
 
+pub use history::{History, PastFit};
 pub use observation::{InvalidObservation, Observation};
 pub use quality::{Coverage, Extrapolation, RelativeError};
 
 use crate::perf::PerfParams;
+use candidate::{Candidate, Objective};
+use problem::Form;
 
 /// Which form of compute to fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,10 +93,6 @@ pub struct FitRequest<'a> {
     pub history: Option<&'a History>,
 }
 
-/// Earlier jobs of the same application.
-#[derive(Clone, Debug, PartialEq)]
-pub struct History;
-
 /// A fitted model, and how far to trust it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
@@ -97,7 +100,7 @@ pub struct Fit {
     pub params: PerfParams,
     /// Parameters the data do not determine: they are priors or guesses.
     pub undetermined: Vec<Parameter>,
-    /// The value that was minimised.
+    /// The value that was minimised; comparable between fits of one [`ComputeChoice`] and the same data.
     pub objective: f64,
     /// Error on the observations fitted.
     pub error: RelativeError,
@@ -113,7 +116,34 @@ pub enum FitError {
     NoObservations,
 }
 
-/// Fits the step-time model.
-pub fn fit(_request: &FitRequest<'_>) -> Result<Fit, FitError> {
-    Err(FitError::NoObservations)
+/// Fits the step-time model to observations.
+///
+/// Bounded, deterministic, and never at a loss: with few observations it rests on priors and says which
+/// parameters they are. What no observation speaks of costs nothing, so that jobs explore: the exchange of a
+/// regime not yet seen is zero, except that several nodes are taken to be a tenth dearer than one, and half of
+/// the compute is constant while only one micro-batch was seen (both from the paper). With a [`History`] of
+/// earlier jobs, their figures take the place of these guesses.
+///
+/// ```
+/// use pollux_model::Placement;
+/// use pollux_model::fit::{FitRequest, Observation, fit};
+///
+/// let observations = [(8, 0.05), (16, 0.09), (32, 0.17)]
+///     .map(|(micro_batch, secs)| Observation::new(Placement::ALONE, micro_batch, secs, secs).unwrap());
+/// let fit = fit(&FitRequest { observations: &observations, ..FitRequest::default() }).unwrap();
+/// let predicted = fit.params.last_micro_step_secs(Placement::ALONE, 24);
+/// assert!((predicted / 0.13 - 1.0).abs() < 0.01);
+/// ```
+pub fn fit(request: &FitRequest<'_>) -> Result<Fit, FitError> {
+    let observations = request.observations;
+    let coverage = Coverage::of(observations).ok_or(FitError::NoObservations)?;
+    let candidate = match request.compute {
+        ComputeChoice::Linear => Candidate::solve(request, &coverage, Form::Linear, Objective::Paper),
+        ComputeChoice::Roofline => Candidate::solve(request, &coverage, Form::Roofline, Objective::Product),
+        ComputeChoice::Auto => candidate::choose(request, &coverage),
+    };
+    let params = candidate.params(&coverage);
+    let error = RelativeError::of(&params, observations).ok_or(FitError::NoObservations)?;
+    let undetermined = candidate.undetermined(&coverage);
+    Ok(Fit { params, undetermined, objective: candidate.objective(), error, coverage })
 }
