@@ -105,6 +105,7 @@ fn deal(total: u64, parts: u64, index: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
     initial: GlobalBatch,
+    min: GlobalBatch,
     max: GlobalBatch,
     micro_min: u32,
     micro_max: u32,
@@ -131,6 +132,7 @@ impl BatchLimits {
         }
         Ok(Self {
             initial: GlobalBatch(initial),
+            min: GlobalBatch(initial),
             max: GlobalBatch(max),
             micro_min,
             micro_max,
@@ -159,13 +161,25 @@ impl BatchLimits {
 
     /// The same limits with another largest micro-batch, as when another GPU type has other memory.
     pub fn with_micro_max(self, micro_max: u32) -> Result<Self, InvalidLimits> {
-        let checked = Self::new(self.initial.0, self.max.0, self.micro_min, micro_max)?;
-        Ok(Self { max_accum_steps: self.max_accum_steps, accumulate_alone: self.accumulate_alone, ..checked })
+        Self::new(self.initial.0, self.max.0, self.micro_min, micro_max)?;
+        Ok(Self { micro_max, ..self })
+    }
+
+    /// The same limits with batches from `low` to `high` only; nothing where they have none in common. What
+    /// efficiency is relative to stays the initial batch.
+    pub fn within(self, low: GlobalBatch, high: GlobalBatch) -> Option<Self> {
+        let (min, max) = (self.min.max(low), self.max.min(high));
+        (min <= max).then_some(Self { min, max, ..self })
     }
 
     /// The batch size the user chose, for which the learning rate was tuned.
     pub fn initial(&self) -> GlobalBatch {
         self.initial
+    }
+
+    /// The smallest batch allowed: the initial one, unless narrowed.
+    pub fn min(&self) -> GlobalBatch {
+        self.min
     }
 
     /// The largest batch allowed.
@@ -195,14 +209,14 @@ impl BatchLimits {
 
     /// Whether the batch may not change at all.
     pub fn is_fixed(&self) -> bool {
-        self.initial == self.max
+        self.min == self.max
     }
 
     /// Whether `plan` keeps these limits on `placement`.
     pub fn allows(&self, placement: Placement, plan: BatchPlan) -> bool {
         let must_accumulate =
             self.accumulate_alone && placement.n_replicas() == 1 && plan.global > self.initial;
-        self.initial <= plan.global
+        self.min <= plan.global
             && plan.global <= self.max
             && plan.atomic_batch <= self.micro_max
             && plan.smallest_micro_batch(placement) >= u64::from(self.micro_min)

@@ -33,16 +33,16 @@ pub(crate) fn best_batch(model: &GoodputModel, placement: Placement) -> Option<B
     let search = Search::new(model, placement);
     let limits = model.limits();
     if limits.is_fixed() {
-        return search.split(limits.initial());
+        return search.split(limits.min());
     }
     if limits.accumulates_alone() && placement.n_replicas() == 1 {
         let accumulating = search.even(1);
-        return [search.split(limits.initial()), accumulating]
+        return [search.split(limits.min()), accumulating]
             .into_iter()
             .flatten()
             .max_by(|a, b| search.goodput_of(*a).total_cmp(&search.goodput_of(*b)));
     }
-    search.even(0).or_else(|| search.split(limits.initial()))
+    search.even(0).or_else(|| search.split(limits.min()))
 }
 
 /// One placement's problem, in floating point.
@@ -118,8 +118,8 @@ impl<'a> Search<'a> {
     fn even(&self, at_least: u64) -> Option<BatchPlan> {
         let n_replicas = u64::from(self.placement.n_replicas());
         let (micro_min, micro_max) = (u64::from(self.limits.micro_min()), u64::from(self.limits.micro_max()));
-        let (initial, max) = (self.limits.initial().0, self.limits.max().0);
-        let fewest = initial.div_ceil(n_replicas * micro_max).saturating_sub(1).max(at_least);
+        let (min, max) = (self.limits.min().0, self.limits.max().0);
+        let fewest = min.div_ceil(n_replicas * micro_max).saturating_sub(1).max(at_least);
         let most = (max / (n_replicas * micro_min))
             .checked_sub(1)?
             .min(u64::from(self.limits.max_accum_steps()));
@@ -169,7 +169,7 @@ impl<'a> Search<'a> {
     fn better_with(&self, accum_steps: u64, best: Option<Best>) -> (Option<Best>, f64) {
         let steps = accum_steps as f64;
         let per_sample = self.n_replicas * (steps + 1.0);
-        let low = (self.limits.initial().0 as f64 / per_sample).max(f64::from(self.limits.micro_min()));
+        let low = (self.limits.min().0 as f64 / per_sample).max(f64::from(self.limits.micro_min()));
         let high = (self.limits.max().0 as f64 / per_sample).min(f64::from(self.limits.micro_max()));
         let mut result = (best, 0.0_f64);
         if low > high {

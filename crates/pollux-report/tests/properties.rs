@@ -120,7 +120,7 @@ fn check(figure: &Figure) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(240000))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn any_figure_can_be_drawn_and_read_back(figure in any_figure()) {
