@@ -104,14 +104,15 @@ impl GradientSample {
         }
     }
 
-    /// Estimates of one step; nothing where numbers are not finite or batches not different.
+    /// Estimates of one step; nothing where numbers are not finite, norms negative or batches not different.
     ///
     /// Pairs: `E|g_B|² = |g|² + tr(Σ)/B` for a mean over `B` samples, solved for two values of `B`.
     /// Consecutive: `g_t · g_{t-1}` and `B |g_t - g_{t-1}|² / 2`, right if the model had not moved.
     pub(crate) fn moments(&self) -> Option<RawMoments> {
         let moments = match *self {
             Self::Pair { small, big } => {
-                if !(small.batch > 0.0 && big.batch > small.batch * (1.0 + 1e-9)) {
+                let batches_differ = small.batch > 0.0 && big.batch > small.batch * (1.0 + 1e-9);
+                if !(batches_differ && small.sqr_norm >= 0.0 && big.sqr_norm >= 0.0) {
                     return None;
                 }
                 RawMoments {
@@ -120,6 +121,9 @@ impl GradientSample {
                 }
             }
             Self::Consecutive { batch, sqr_norm, previous_sqr_norm, dot } => {
+                if !(batch > 0.0 && sqr_norm >= 0.0 && previous_sqr_norm >= 0.0) {
+                    return None;
+                }
                 RawMoments { sqr: dot, trace: 0.5 * batch * (sqr_norm + previous_sqr_norm - 2.0 * dot) }
             }
         };
