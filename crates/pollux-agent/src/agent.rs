@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use pollux_model::fit::{Fit, FitRequest, History, fit};
-use pollux_model::{AgentReport, BatchLimits, BatchPlan, GoodputModel, GpuType, NoiseScale, Placement, Timestamp};
+use pollux_model::{
+    AgentReport, BatchLimits, BatchPlan, GoodputModel, GpuType, NoiseScale, Placement, Timestamp,
+};
 
 use crate::batching::{self, BatchDecision, BatchReason};
 use crate::observation::{GradientSpace, StepObservation};
@@ -248,16 +250,14 @@ impl Agent {
     /// Whether a new decision is due before the next epoch: an experiment is over, or one can begin.
     pub fn wants_decision(&self) -> bool {
         let state = &self.state;
-        let (Some(plan), Some(placement), Some(gpu_type)) = (state.plan, state.placement, &state.gpu_type) else {
+        let (Some(plan), Some(placement), Some(gpu_type)) = (state.plan, state.placement, &state.gpu_type)
+        else {
             return false;
         };
-        match &state.exploring {
-            Some(exploring) => exploring.steps_left == 0,
-            None => {
-                let limits = self.limits_on(gpu_type);
-                self.plan_to_explore(&limits, gpu_type, placement, plan, false).is_some()
-            }
+        if let Some(exploring) = &state.exploring {
+            return exploring.steps_left == 0;
         }
+        self.plan_to_explore(&self.limits_on(gpu_type), gpu_type, placement, plan, false).is_some()
     }
 
     /// Remembers that micro-batches above `most` do not fit in this type's memory.
@@ -270,7 +270,8 @@ impl Agent {
     /// The limits on this type of GPU, with what its memory was found to hold.
     pub fn limits_on(&self, gpu_type: &GpuType) -> BatchLimits {
         let limits = self.config.limits;
-        let most = self.state.micro_max.get(gpu_type).map_or(limits.micro_max(), |&m| m.min(limits.micro_max()));
+        let most =
+            self.state.micro_max.get(gpu_type).map_or(limits.micro_max(), |&m| m.min(limits.micro_max()));
         limits.with_micro_max(most).unwrap_or(limits)
     }
 
@@ -282,7 +283,8 @@ impl Agent {
 
     /// Refits and reports if it is time. Costs well under a millisecond, but belongs off the training path.
     pub fn poll(&mut self, now: Timestamp) -> Option<AgentReport> {
-        let due = self.state.last_report.is_none_or(|last| now - last >= self.config.settings.report_interval);
+        let due =
+            self.state.last_report.is_none_or(|last| now - last >= self.config.settings.report_interval);
         if !due || self.state.profile.entries.is_empty() {
             return None;
         }

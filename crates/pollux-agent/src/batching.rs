@@ -113,7 +113,9 @@ pub(crate) fn exploring_plan(
             let even = BatchPlan::even(placement, micro_batch, steps);
             let split = BatchPlan::split(from.global(), placement, steps);
             let found = [even, split].into_iter().flatten().find(|&plan| {
-                limits.allows(placement, plan) && plan.global() <= high && !timed.contains(&plan.atomic_batch())
+                limits.allows(placement, plan)
+                    && plan.global() <= high
+                    && !timed.contains(&plan.atomic_batch())
             });
             if found.is_some() {
                 return found;
@@ -168,7 +170,8 @@ mod tests {
         let settings = AgentSettings::default();
         let limits = BatchLimits::fixed(128, 8, 256).unwrap();
         let from = initial_plan(&limits, Placement::ALONE).unwrap();
-        let plan = exploring_plan(&settings, &limits, Placement::ALONE, from, &BTreeSet::from([128])).unwrap();
+        let plan =
+            exploring_plan(&settings, &limits, Placement::ALONE, from, &BTreeSet::from([128])).unwrap();
         assert_eq!((plan.global().0, plan.atomic_batch(), plan.accum_steps()), (128, 64, 1));
     }
 }

@@ -238,7 +238,8 @@ impl NoiseState {
             GradientMoments { sqr: mean.sqr.max(0.0), var: mean.trace.max(0.0) / initial.0 as f64 }
         };
         let estimate = mean.trace / mean.sqr;
-        let far = |ratio: f64| !(1.0 / settings.plausible_factor..=settings.plausible_factor).contains(&ratio);
+        let far =
+            |ratio: f64| !(1.0 / settings.plausible_factor..=settings.plausible_factor).contains(&ratio);
         Some(NoiseReport {
             acted,
             moments,

@@ -88,6 +88,9 @@ pub enum GradientSample {
     },
 }
 
+/// No gradient is that large; sums and squares of what is smaller stay finite.
+const LARGEST: f64 = 1e100;
+
 /// Unsmoothed estimates of `|g|²` and `tr(Σ)`; either may be negative by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RawMoments {
@@ -104,7 +107,8 @@ impl GradientSample {
         }
     }
 
-    /// Estimates of one step; nothing where numbers are not finite, norms negative or batches not different.
+    /// Estimates of one step; nothing where numbers are absurd, norms negative or batches not
+    /// different.
     ///
     /// Pairs: `E|g_B|² = |g|² + tr(Σ)/B` for a mean over `B` samples, solved for two values of `B`.
     /// Consecutive: `g_t · g_{t-1}` and `B |g_t - g_{t-1}|² / 2`, right if the model had not moved.
@@ -116,7 +120,8 @@ impl GradientSample {
                     return None;
                 }
                 RawMoments {
-                    sqr: (big.batch * big.sqr_norm - small.batch * small.sqr_norm) / (big.batch - small.batch),
+                    sqr: (big.batch * big.sqr_norm - small.batch * small.sqr_norm)
+                        / (big.batch - small.batch),
                     trace: (small.sqr_norm - big.sqr_norm) / (1.0 / small.batch - 1.0 / big.batch),
                 }
             }
@@ -127,7 +132,7 @@ impl GradientSample {
                 RawMoments { sqr: dot, trace: 0.5 * batch * (sqr_norm + previous_sqr_norm - 2.0 * dot) }
             }
         };
-        (moments.sqr.is_finite() && moments.trace.is_finite()).then_some(moments)
+        (moments.sqr.abs() < LARGEST && moments.trace.abs() < LARGEST).then_some(moments)
     }
 }
 

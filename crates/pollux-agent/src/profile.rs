@@ -130,11 +130,6 @@ impl Profile {
         self.entries.get(&ProfileKey { gpu_type: gpu_type.clone(), placement, micro_batch })
     }
 
-    /// Most replicas the job was timed on.
-    pub(crate) fn most_replicas(&self) -> u32 {
-        self.entries.keys().map(|key| key.placement.n_replicas()).max().unwrap_or(0)
-    }
-
     /// A number that changes when a fit would have something new to learn: a configuration more, or twice
     /// the steps of one.
     pub(crate) fn revision(&self, gpu_type: &GpuType) -> u64 {
@@ -150,8 +145,13 @@ impl Profile {
             let mut merged = BTreeMap::<(Placement, u64), (f64, f64, f64, f64)>::new();
             for (key, entry) in entries() {
                 let log_micro = libm::log(f64::from(key.micro_batch));
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small bucket number")]
-                let bucket = if grain > 0.0 { (log_micro / grain) as u64 } else { u64::from(key.micro_batch) };
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a small bucket number"
+                )]
+                let bucket =
+                    if grain > 0.0 { (log_micro / grain) as u64 } else { u64::from(key.micro_batch) };
                 let weight = entry.n_steps as f64 / (entry.n_steps as f64 + HALF_WEIGHT_STEPS);
                 let sums = merged.entry((key.placement, bucket)).or_default();
                 sums.0 += weight;
@@ -160,7 +160,10 @@ impl Profile {
                 sums.3 += weight * entry.log_optim;
             }
             if merged.len() <= MOST_OBSERVATIONS || grain > 1.0 {
-                return merged.into_iter().filter_map(|((placement, _), sums)| observation(placement, sums)).collect();
+                return merged
+                    .into_iter()
+                    .filter_map(|((placement, _), sums)| observation(placement, sums))
+                    .collect();
             }
             grain = if grain > 0.0 { 2.0 * grain } else { 0.03 };
         }

@@ -1,14 +1,16 @@
 //! The agent drives a simulated job: exploration, growth, hysteresis, resizes, limits.
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers, in tests")]
 
 mod common;
 
 use common::Dice;
 use pollux_agent::{
-    Agent, AgentConfig, BatchReason, GradientNorm, GradientSample, LearningRateRule, StepObservation, StepTiming,
+    Agent, AgentConfig, BatchReason, GradientNorm, GradientSample, LearningRateRule, StepObservation,
+    StepTiming,
 };
 use pollux_model::{
-    Affine, AgentReport, BatchLimits, BatchPlan, Compute, GoodputModel, GpuType, NoiseScale, PerfParams, Placement,
-    Timestamp,
+    Affine, AgentReport, BatchLimits, BatchPlan, Compute, GoodputModel, GpuType, NoiseScale, PerfParams,
+    Placement, Timestamp,
 };
 
 /// A job whose step times and gradient noise follow the model exactly, but for 3 % of noise on times.
@@ -52,7 +54,10 @@ impl Job {
 
     fn decide(&mut self) {
         let decision = self.agent.decide(&self.gpu_type, self.placement).unwrap();
-        assert_eq!(decision.changed, decision.plan != self.plan || self.changes.is_empty() && decision.changed);
+        assert_eq!(
+            decision.changed,
+            decision.plan != self.plan || self.changes.is_empty() && decision.changed
+        );
         if decision.plan != self.plan {
             self.changes.push((decision.plan, decision.reason));
         }
@@ -141,7 +146,12 @@ fn a_settled_batch_stays() {
     job.train(3_000);
     let settled = job.changes.len();
     job.train(20_000);
-    assert_eq!(job.changes.len(), settled, "noise of a few per cent is no reason to change: {:?}", job.changes);
+    assert_eq!(
+        job.changes.len(),
+        settled,
+        "noise of a few per cent is no reason to change: {:?}",
+        job.changes
+    );
 }
 
 #[test]
@@ -211,7 +221,10 @@ fn what_does_not_fit_in_memory_is_not_tried_again() {
     job.train(2_000);
     let after = job.changes.last().unwrap().0;
     assert!(after.atomic_batch() <= 48, "{after:?}");
-    assert!(job.agent.limits_on(&GpuType::new("a100")).micro_max() == 1_024, "another type has its own memory");
+    assert!(
+        job.agent.limits_on(&GpuType::new("a100")).micro_max() == 1_024,
+        "another type has its own memory"
+    );
 }
 
 #[test]

@@ -1,4 +1,6 @@
 //! Noise-scale estimators against exact per-sample gradients, on a small real problem.
+#![expect(clippy::print_stdout, reason = "figures for those who ask, with --nocapture")]
+#![expect(clippy::cast_possible_truncation, reason = "small numbers, in tests")]
 
 mod common;
 
@@ -40,7 +42,12 @@ struct Bias {
 }
 
 /// One optimizer step's measurement, and the gradient to step with.
-fn measure(view: View, parts: &[Gradient], previous: Option<&Gradient>, scale: &[f64]) -> (Option<GradientSample>, Gradient) {
+fn measure(
+    view: View,
+    parts: &[Gradient],
+    previous: Option<&Gradient>,
+    scale: &[f64],
+) -> (Option<GradientSample>, Gradient) {
     let whole = mean_of(parts);
     let norm = |batch: usize, gradient: &Gradient| GradientNorm {
         batch: batch as f64,
@@ -52,7 +59,10 @@ fn measure(view: View, parts: &[Gradient], previous: Option<&Gradient>, scale: &
         View::Replicas { count, .. } => {
             let per_replica: Vec<Gradient> = parts.chunks(parts.len() / count).map(mean_of).collect();
             let sqr_norm = per_replica.iter().map(|g| sqr_norm(g, scale)).sum::<f64>() / count as f64;
-            Some(GradientSample::Pair { small: GradientNorm { batch: (BATCH / count) as f64, sqr_norm }, big })
+            Some(GradientSample::Pair {
+                small: GradientNorm { batch: (BATCH / count) as f64, sqr_norm },
+                big,
+            })
         }
         View::Accumulation { .. } => Some(GradientSample::Pair { small: norm(part, &parts[0]), big }),
         View::Halves => {
@@ -72,7 +82,8 @@ fn measure(view: View, parts: &[Gradient], previous: Option<&Gradient>, scale: &
 fn run(digits: &Digits, view: View, optimizer: Optimizer, rate: f64, seed: u64) -> (Bias, Agent) {
     let mut dice = Dice(seed);
     let limits = BatchLimits::new(BATCH as u64, BATCH as u64, 1, BATCH as u32).unwrap();
-    let space = if optimizer == Optimizer::Adam { GradientSpace::Preconditioned } else { GradientSpace::Plain };
+    let space =
+        if optimizer == Optimizer::Adam { GradientSpace::Preconditioned } else { GradientSpace::Plain };
     let mut agent = Agent::new(AgentConfig { space, ..AgentConfig::new(limits) });
     let (replicas, accum_steps, n_parts) = match view {
         View::Replicas { count, accum_steps } => (count, accum_steps, count * (accum_steps + 1)),
@@ -90,8 +101,9 @@ fn run(digits: &Digits, view: View, optimizer: Optimizer, rate: f64, seed: u64) 
     let (mut truth, mut estimate) = (Exact::default(), Exact::default());
     let (mut smooth, mut weight) = (Exact::default(), 0.0);
     for step in 0..STEPS {
-        let parts: Vec<Gradient> =
-            (0..n_parts).map(|_| digits.gradient(&weights, &digits.draw(&mut dice, BATCH / n_parts))).collect();
+        let parts: Vec<Gradient> = (0..n_parts)
+            .map(|_| digits.gradient(&weights, &digits.draw(&mut dice, BATCH / n_parts)))
+            .collect();
         let (sample, gradient) = measure(view, &parts, previous.as_ref(), &scale);
         agent.observe(&StepObservation {
             gpu_type: GpuType::default(),
@@ -195,7 +207,12 @@ fn preconditioned_gradients_are_unbiased_too() {
 fn differences_are_biased_and_say_so() {
     let digits = Digits::load();
     let (bias, agent) = run(&digits, View::Consecutive, Optimizer::Sgd, 0.05, 7);
-    println!("differences: |g|² {:+.1} %, tr Σ {:+.1} %, noise scale {:+.1} %", 100.0 * bias.sqr, 100.0 * bias.trace, 100.0 * bias.noise_scale);
+    println!(
+        "differences: |g|² {:+.1} %, tr Σ {:+.1} %, noise scale {:+.1} %",
+        100.0 * bias.sqr,
+        100.0 * bias.trace,
+        100.0 * bias.noise_scale
+    );
     assert_eq!(agent.state().noise.estimator, Estimator::Differences);
     assert!(agent.state().noise.estimator.is_biased());
     // Documented in docs/concepts/noise-scale.md; a change of the estimator must change that page.

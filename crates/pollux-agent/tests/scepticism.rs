@@ -1,4 +1,5 @@
 //! Noisy estimates must not ruin training: bounded rates of change, implausible estimates not acted on.
+#![expect(clippy::print_stdout, reason = "figures for those who ask, with --nocapture")]
 
 mod common;
 
@@ -17,7 +18,8 @@ fn sample(dice: &mut Dice, batch: u64, signal: f64, noise_scale: f64, dimensions
     // Squared norms of noise scatter by a factor √(2/d); the cross term with the signal by its own size.
     let mut norm = |batch: f64, n: f64| {
         let noise = trace / batch;
-        let scatter = noise * (2.0 / (dimensions * n)).sqrt() + 2.0 * (signal * noise / (dimensions * n)).sqrt();
+        let scatter =
+            noise * (2.0 / (dimensions * n)).sqrt() + 2.0 * (signal * noise / (dimensions * n)).sqrt();
         (signal + noise + scatter * dice.normal()).max(1e-12)
     };
     GradientSample::Pair {
@@ -76,7 +78,9 @@ fn check_burst(scale: u64, start: u32, burst: u32, signal_off: f64, noise_off: f
             worst = worst.max(ratio).max(1.0 / ratio);
         }
     }
-    println!("{scale}x, {burst} steps from {start}, signal x{signal_off}, noise scale x{noise_off}: worst {worst:.2}");
+    println!(
+        "{scale}x, {burst} steps from {start}, signal x{signal_off}, noise scale x{noise_off}: worst {worst:.2}"
+    );
     assert!(worst < 2.0, "off by {worst}: {scale}x, {burst} from {start}, x{signal_off}, x{noise_off}");
 }
 
@@ -172,4 +176,55 @@ fn numbers_that_are_none_leave_no_trace() {
     let after = job.agent.noise_scale().unwrap().samples();
     assert!((after / before.unwrap().samples() - 1.0).abs() < 0.4, "{before:?} and {after}");
     assert!(job.agent.learning_rate_factor().is_finite());
+}
+
+#[test]
+fn differences_give_way_to_pairs_and_do_not_come_back() {
+    let mut job = Job::new(LearningRateRule::AdaScale);
+    let consecutive =
+        GradientSample::Consecutive { batch: 128.0, sqr_norm: 5.0, previous_sqr_norm: 5.0, dot: 0.2 };
+    let observe = |job: &mut Job, gradient: GradientSample| {
+        job.agent.observe(&StepObservation {
+            gpu_type: GpuType::default(),
+            placement: job.placement,
+            plan: job.plan(INITIAL),
+            timing: None,
+            gradient: Some(gradient),
+        });
+    };
+    for _ in 0..100 {
+        observe(&mut job, consecutive);
+    }
+    assert!(job.agent.state().noise.estimator.is_biased());
+    let biased = job.agent.noise_scale().unwrap();
+    for _ in 0..3_000 {
+        job.step(INITIAL, 1.0, 479.0);
+        observe(&mut job, consecutive);
+    }
+    assert!(!job.agent.state().noise.estimator.is_biased());
+    let unbiased = job.agent.noise_scale().unwrap();
+    assert!(biased.samples() > 2_000.0, "{biased:?}");
+    assert!((unbiased.samples() / 479.0 - 1.0).abs() < 0.3, "{unbiased:?}");
+}
+
+#[test]
+fn each_rule_reaches_its_own_factor() {
+    let gain = true_gain(479.0, 4 * INITIAL);
+    let rules = [
+        (LearningRateRule::AdaScale, gain),
+        (LearningRateRule::AdamScale, gain.sqrt()),
+        (LearningRateRule::SquareRoot, 2.0),
+        (LearningRateRule::Linear, 4.0),
+        (LearningRateRule::Legw { base_warmup_epochs: 1.0, epoch_samples: 1_000.0 }, 2.0),
+        (LearningRateRule::None, 1.0),
+    ];
+    for (rule, expected) in rules {
+        let name = rule.name();
+        let mut job = Job::new(rule);
+        for _ in 0..1_500 {
+            job.step(4 * INITIAL, 1.0, 479.0);
+        }
+        let factor = job.agent.learning_rate_factor();
+        assert!((factor / expected - 1.0).abs() < 0.15, "{name}: {factor} instead of {expected}");
+    }
 }

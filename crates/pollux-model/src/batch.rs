@@ -269,7 +269,9 @@ mod tests {
             weights += plan.gradient_weight(placement, rank);
             for step in 0..=accum_steps {
                 let micro = plan.micro_batch(placement, rank, step);
-                assert!((plan.smallest_micro_batch(placement)..=u64::from(plan.atomic_batch())).contains(&micro));
+                assert!(
+                    (plan.smallest_micro_batch(placement)..=u64::from(plan.atomic_batch())).contains(&micro)
+                );
                 sum += micro;
             }
         }

@@ -107,7 +107,9 @@ impl<'a> Search<'a> {
                 best = Some(plan);
             }
             // Fact 2, once no micro-batch is larger than another.
-            if self.table.is_none() && Some(plan) == BatchPlan::even(self.placement, plan.atomic_batch(), plan.accum_steps()) {
+            if self.table.is_none()
+                && Some(plan) == BatchPlan::even(self.placement, plan.atomic_batch(), plan.accum_steps())
+            {
                 break;
             }
         }
@@ -120,9 +122,8 @@ impl<'a> Search<'a> {
         let (micro_min, micro_max) = (u64::from(self.limits.micro_min()), u64::from(self.limits.micro_max()));
         let (min, max) = (self.limits.min().0, self.limits.max().0);
         let fewest = min.div_ceil(n_replicas * micro_max).saturating_sub(1).max(at_least);
-        let most = (max / (n_replicas * micro_min))
-            .checked_sub(1)?
-            .min(u64::from(self.limits.max_accum_steps()));
+        let most =
+            (max / (n_replicas * micro_min)).checked_sub(1)?.min(u64::from(self.limits.max_accum_steps()));
         if fewest > most {
             return None;
         }
@@ -130,15 +131,19 @@ impl<'a> Search<'a> {
             let last = most.min(fewest.saturating_add(TABLE_ACCUM_STEPS - 1));
             (fewest..=last).fold(None, |best, accum_steps| self.better_with(accum_steps, best).0)
         } else {
-            self.from_the_right_count(fewest, most)
+            self.starting_at_the_right_count(fewest, most)
         }?;
         // Both come from ranges of u32.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole micro-batch within u32 limits")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole micro-batch within u32 limits"
+        )]
         BatchPlan::even(self.placement, best.micro_batch as u32, best.accum_steps as u32)
     }
 
     /// Facts 2 and 3: jump to the accumulation that is best at the largest micro-batch, go on from there.
-    fn from_the_right_count(&self, fewest: u64, most: u64) -> Option<Best> {
+    fn starting_at_the_right_count(&self, fewest: u64, most: u64) -> Option<Best> {
         let mut accum_steps = self.steps_at_micro_max().clamp(fewest, most);
         let mut best = None;
         loop {
@@ -159,7 +164,11 @@ impl<'a> Search<'a> {
         let once = (self.timing.secs(micro_max, 0.0) - grad).max(0.0);
         let by_goodput = (self.noise * once / (grad * self.n_replicas * micro_max)).sqrt() - 1.0;
         let by_max_batch = self.limits.max().0 as f64 / (self.n_replicas * micro_max) - 1.0;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, NaN becomes 0")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates, NaN becomes 0"
+        )]
         {
             by_goodput.min(by_max_batch) as u64
         }
@@ -205,7 +214,8 @@ impl<'a> Search<'a> {
         let shift = |micro_batch: f64| {
             let (secs, slope) = self.timing.secs_and_slope(micro_batch, accum_steps);
             let intercept = (secs - slope * micro_batch).max(0.0);
-            let tangent_peak = (self.noise * intercept / (self.n_replicas * (accum_steps + 1.0) * slope)).sqrt();
+            let tangent_peak =
+                (self.noise * intercept / (self.n_replicas * (accum_steps + 1.0) * slope)).sqrt();
             if tangent_peak.is_nan() { f64::INFINITY } else { tangent_peak - micro_batch }
         };
         let mut at_high = shift(high);

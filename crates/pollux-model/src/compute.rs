@@ -161,8 +161,7 @@ mod tests {
 
     fn check_slope(compute: &Compute, micro_batch: f64) {
         let step = micro_batch * 1e-6;
-        let difference =
-            (compute.secs(micro_batch + step) - compute.secs(micro_batch - step)) / (2.0 * step);
+        let difference = (compute.secs(micro_batch + step) - compute.secs(micro_batch - step)) / (2.0 * step);
         let (_, slope) = compute.secs_and_slope(micro_batch);
         assert!((slope - difference).abs() <= 1e-6 * slope.abs().max(1e-9), "{compute:?} at {micro_batch}");
     }

@@ -107,7 +107,11 @@ impl Params {
             let efficiency = (noise_scale + init) / (noise_scale + batch);
             let goodput = self.throughput(placement, atomic, accum_steps) * efficiency;
             if goodput > best.goodput {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in range")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "whole and in range"
+                )]
                 let whole = (atomic as u64, accum_steps as u64);
                 best = Choice { goodput, atomic_batch: whole.0, accum_steps: whole.1 };
             }

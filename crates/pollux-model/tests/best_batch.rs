@@ -1,4 +1,5 @@
 //! The best batch against brute force over every whole micro-batch and accumulation.
+#![expect(clippy::print_stdout, reason = "figures for those who ask, with --nocapture")]
 
 mod common;
 
@@ -89,7 +90,11 @@ fn no_plan_is_better_on_twenty_thousand_random_jobs() {
         let (model, placement) = random_case(&mut dice);
         let found = model.best_batch(placement);
         if let Some(plan) = found {
-            assert!(model.limits().allows(placement, plan), "case {case}: {plan:?} breaks {:?}", model.limits());
+            assert!(
+                model.limits().allows(placement, plan),
+                "case {case}: {plan:?} breaks {:?}",
+                model.limits()
+            );
         }
         let Some(best) = brute_force(&model, placement) else {
             split += usize::from(found.is_some());
@@ -105,7 +110,10 @@ fn no_plan_is_better_on_twenty_thousand_random_jobs() {
             continue;
         }
         let gap = 1.0 - model.goodput(placement, plan).useful_samples_per_sec() / best;
-        assert!(gap <= 1e-12, "case {case}: {gap:e} below the optimum: {plan:?} for {model:?} on {placement:?}");
+        assert!(
+            gap <= 1e-12,
+            "case {case}: {gap:e} below the optimum: {plan:?} for {model:?} on {placement:?}"
+        );
         worst = worst.max(gap);
         compared += 1;
     }
@@ -133,5 +141,9 @@ fn a_fixed_batch_stays_exact_on_any_number_of_gpus() {
     }
     let three = model.best_batch(Placement::new(1, 3).unwrap()).unwrap();
     assert_eq!((three.atomic_batch(), three.accum_steps()), (43, 0));
-    assert_eq!(model.best_batch(Placement::packed(33, 8).unwrap()), None, "3 samples are below the smallest micro-batch");
+    assert_eq!(
+        model.best_batch(Placement::packed(33, 8).unwrap()),
+        None,
+        "3 samples are below the smallest micro-batch"
+    );
 }

@@ -1,4 +1,5 @@
 //! Fits on measured step times: newer GPUs, all placements of the paper's six applications, history.
+#![expect(clippy::print_stdout, reason = "figures for those who ask, with --nocapture")]
 
 mod common;
 
@@ -103,7 +104,8 @@ fn history_halves_the_error_of_a_first_prediction() {
         let past: Vec<PastFit> = (0..4)
             .map(|_| {
                 let speed = libm::exp(0.1 * dice.normal());
-                let seen: Vec<_> = observations.iter().step_by(2).filter(|_| dice.chance(0.1)).copied().collect();
+                let seen: Vec<_> =
+                    observations.iter().step_by(2).filter(|_| dice.chance(0.1)).copied().collect();
                 PastFit::from(&fitted(&job(&seen, speed, &mut dice), ComputeChoice::Auto))
             })
             .collect();

@@ -1,4 +1,6 @@
 //! Fits against values of the authors' own implementation.
+#![expect(clippy::print_stdout, reason = "figures for those who ask, with --nocapture")]
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers, in tests")]
 
 mod common;
 
@@ -36,7 +38,11 @@ fn the_linear_fit_is_as_good_as_scipys() {
         let over = ours.objective / reference - 1.0;
         worst = worst.max(over);
         if ours.objective > reference + 1e-4 {
-            println!("case {index}, {} observations: {} against {reference}", observations.len(), ours.objective);
+            println!(
+                "case {index}, {} observations: {} against {reference}",
+                observations.len(),
+                ours.objective
+            );
         }
         as_good += usize::from(ours.objective <= reference + 1e-4);
         better += usize::from(ours.objective < reference - 1e-4);
@@ -44,7 +50,11 @@ fn the_linear_fit_is_as_good_as_scipys() {
         let again = fit(&FitRequest { previous: Some(&ours.params), ..request }).unwrap();
         assert!(again.objective <= ours.objective + 1e-4, "case {index}: a warm start ends no worse");
     }
-    println!("{as_good} of {} as good, {better} better; at worst {:.4} % above SciPy's", cases.len(), 100.0 * worst);
+    println!(
+        "{as_good} of {} as good, {better} better; at worst {:.4} % above SciPy's",
+        cases.len(),
+        100.0 * worst
+    );
     assert!(as_good * 100 >= 95 * cases.len());
     assert!(worst <= 0.01, "{worst}");
 }

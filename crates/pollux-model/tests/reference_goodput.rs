@@ -1,8 +1,11 @@
 //! Throughput, efficiency and best batch against values of the authors' own implementation.
+#![expect(clippy::print_stdout, reason = "figures for those who ask, with --nocapture")]
 
 mod common;
 
-use pollux_model::{Affine, BatchLimits, BatchPlan, Compute, GoodputModel, GradientMoments, PerfParams, Placement, osdi21};
+use pollux_model::{
+    Affine, BatchLimits, BatchPlan, Compute, GoodputModel, GradientMoments, PerfParams, Placement, osdi21,
+};
 use serde_json::Value;
 
 struct Case {
@@ -81,21 +84,21 @@ fn every_case_agrees_with_the_reference_and_no_best_batch_is_worse() {
         let initial = case.limits.init;
         let noise = case.moments.noise_scale(pollux_model::GlobalBatch(initial)).unwrap();
         let (atomic, steps) = (case.choice.atomic_batch, case.choice.accum_steps);
-        floors = floors
-            .max(relative(case.theirs.throughput(case.placement, atomic as f64, steps as f64), case.throughput));
+        floors = floors.max(relative(
+            case.theirs.throughput(case.placement, atomic as f64, steps as f64),
+            case.throughput,
+        ));
 
         let micro_min = u32::try_from(case.limits.min_atomic).unwrap();
         let micro_max = u32::try_from(case.limits.max_atomic).unwrap();
         let limits = BatchLimits::new(initial, case.limits.max, micro_min, micro_max).unwrap();
         let model = GoodputModel::new(product_params(&case.theirs), noise, limits).unwrap();
-        let plan = BatchPlan::even(
-            case.placement,
-            u32::try_from(atomic).unwrap(),
-            u32::try_from(steps).unwrap(),
-        )
-        .unwrap();
+        let plan =
+            BatchPlan::even(case.placement, u32::try_from(atomic).unwrap(), u32::try_from(steps).unwrap())
+                .unwrap();
         floors = floors.max(relative(model.efficiency(plan).ratio(), case.efficiency));
-        zeros = zeros.max(relative(model.throughput(case.placement, plan).samples_per_sec(), case.throughput));
+        zeros =
+            zeros.max(relative(model.throughput(case.placement, plan).samples_per_sec(), case.throughput));
 
         let again = case.theirs.optimize(case.placement, case.limits, noise.samples(), 50);
         assert_eq!((again.atomic_batch, again.accum_steps), (atomic, steps), "our port of their search");

@@ -1,5 +1,6 @@
 //! What the agent's integration tests share.
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers, in tests")]
 
 pub mod digits;
 

@@ -145,11 +145,9 @@ impl Candidate {
         let grad = match &self.problem.form {
             Form::Table(table) => Compute::Table(table.clone()),
             Form::Linear => Compute::Linear { alpha: cost(ALPHA_GRAD), beta: cost(BETA_GRAD) },
-            Form::Roofline => Compute::Roofline {
-                alpha: cost(ALPHA_GRAD),
-                beta: cost(BETA_GRAD),
-                delta: self.theta[DELTA],
-            },
+            Form::Roofline => {
+                Compute::Roofline { alpha: cost(ALPHA_GRAD), beta: cost(BETA_GRAD), delta: self.theta[DELTA] }
+            }
         };
         // Both parts at the floor: compute too fast to measure. The floor itself keeps it a time.
         let grad = if grad.is_valid() {
@@ -279,9 +277,7 @@ fn guess(problem: &Problem, observations: &[Observation], coverage: &Coverage) -
     let slope = (at_largest - at_smallest) / f64::from(largest - smallest).max(1.0);
     let (alpha, beta) = match problem.form {
         Form::Roofline => (at_smallest, at_largest / f64::from(largest)),
-        _ if slope > 0.0 => {
-            ((at_smallest - slope * f64::from(smallest)).max(0.1 * at_smallest), slope)
-        }
+        _ if slope > 0.0 => ((at_smallest - slope * f64::from(smallest)).max(0.1 * at_smallest), slope),
         _ => (0.9 * at_smallest, 0.1 * at_smallest / f64::from(largest)),
     };
     let exchange = |regime: crate::Regime| {

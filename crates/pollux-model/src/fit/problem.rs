@@ -164,12 +164,8 @@ impl Problem {
             accumulate(&mut sums[1], point.weight * weight, residuals.last, &residuals.d_last, N);
         }
         let rms = [sums[0].0.sqrt(), sums[1].0.sqrt()];
-        let mut total = Evaluation {
-            objective: rms[0] + rms[1],
-            gradient: [0.0; N],
-            hessian: [[0.0; N]; N],
-            rms,
-        };
+        let mut total =
+            Evaluation { objective: rms[0] + rms[1], gradient: [0.0; N], hessian: [[0.0; N]; N], rms };
         for (root, (_, gradient, hessian)) in rms.iter().zip(&sums) {
             let scale = 1.0 / root.max(RMS_FLOOR);
             for i in 0..N {

@@ -20,10 +20,13 @@ pub(super) fn minimise(problem: &Problem, start: Vector) -> (Vector, Evaluation)
     for _ in 0..MAX_EVALUATIONS {
         let Some(step) = damped_step(problem, &theta, &current, damping) else {
             damping *= 10.0;
-            if damping > 1e12 { break } else { continue }
+            if damping > 1e12 {
+                break;
+            }
+            continue;
         };
         let trial = problem.clamp(std::array::from_fn(|k| theta[k] + step[k]));
-        if trial == theta {
+        if (0..N).all(|k| trial[k].to_bits() == theta[k].to_bits()) {
             break;
         }
         let next = problem.evaluate(&trial);

@@ -1,5 +1,7 @@
 //! What the integration tests share.
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(clippy::print_stderr, clippy::disallowed_methods, reason = "tests find their data themselves")]
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers, in tests")]
 
 use std::path::PathBuf;
 
