@@ -101,6 +101,7 @@ impl AgentState {
         let profile_fine = self.profile.entries.values().all(|entry| {
             entry.log_compute.is_finite()
                 && entry.log_optim.is_finite()
+                && entry.deviation >= 0.0
                 && entry.deviation.is_finite()
                 && entry.first.iter().all(|(compute, optim)| compute.is_finite() && optim.is_finite())
         });

@@ -4,15 +4,18 @@
 //! | --- | --- |
 //! | [`observations`] | measured step times, as CSV |
 //! | [`fit_file`] | fitted step-time models, as JSON |
+//! | [`agent_state`] | everything a job's agent remembers, as JSON |
 //! | [`goodput_table`] | goodput by number of GPUs, as JSON or CSV |
 //!
 //! Every format is converted by hand at this rim: a change of the model's types changes no file by
 //! accident. Readers take bytes and a label for messages, so that the crate itself opens no file; their
 //! errors hold the place and the value that is wrong, and no input makes them panic.
 
+pub mod agent_state;
 pub mod fit_file;
 pub mod goodput_table;
 pub mod observations;
 
+mod json;
 mod near;
 mod quote;

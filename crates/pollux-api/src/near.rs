@@ -3,7 +3,10 @@
 /// The candidate with the fewest edits from `word`, if those are few for its length.
 ///
 /// Case, surrounding space and the difference between `-`, `_` and a space do not count.
-pub(crate) fn nearest(word: &str, candidates: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+pub(crate) fn nearest(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'static str>,
+) -> Option<&'static str> {
     /// No known name is near to anything longer.
     const LONGEST: usize = 64;
     let word: Vec<char> = word.trim().chars().take(LONGEST + 1).map(plain).collect();
@@ -68,7 +71,8 @@ mod tests {
 
     #[test]
     fn edits_are_counted() {
-        let count = |from: &str, to: &str| edits(&Vec::from_iter(from.chars()), &Vec::from_iter(to.chars()));
+        let letters = |word: &str| word.chars().collect::<Vec<_>>();
+        let count = |from: &str, to: &str| edits(&letters(from), &letters(to));
         assert_eq!(count("", "abc"), 3);
         assert_eq!(count("abc", ""), 3);
         assert_eq!(count("kitten", "sitting"), 3);

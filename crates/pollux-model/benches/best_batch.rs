@@ -267,8 +267,7 @@ fn compare(name: &str, cases: &[Case], repeats: u32, rounds: u32) -> bool {
         let best = case.ours();
         shortfall = shortfall.max(1.0 - case.sampled() / best);
         let choice = case.artifact();
-        let batch =
-            u64::from(case.placement.n_replicas()) * choice.atomic_batch * (choice.accum_steps + 1);
+        let batch = u64::from(case.placement.n_replicas()) * choice.atomic_batch * (choice.accum_steps + 1);
         if batch > case.their_limits.max {
             over += 1;
         } else {

@@ -1,6 +1,6 @@
 //! The exact best batch: argmax of goodput over whole micro-batches and accumulation steps.
 //!
-//! Three facts make it a handful of evaluations instead of a search (`T` is the time of a step, `φ` the noise
+//! Four facts make it a handful of evaluations instead of a search (`T` is the time of a step, `φ` the noise
 //! scale, `c = K (s + 1)`, so that the batch is `c m`):
 //!
 //! 1. For fixed `s`, `T` is convex in `m` and goodput has one peak, where `φ (T - m T') = c m² T'`. The left
@@ -9,8 +9,10 @@
 //! 2. For a given number of samples per replica, fewer accumulation steps are never slower, as long as time
 //!    per sample does not rise with the micro-batch (true of the linear form and the roofline). So more steps
 //!    are worth a look only where the micro-batch is at its limit, and there `T` is linear in `s`.
-//! 3. Hence, from the right `s` on, the peak over real `m` only falls as `s` grows: once it is below the best
-//!    whole-number plan found, the search is over.
+//! 3. Hence, from the right `s` on, the peak over real `m` only falls as `s` grows: once it is not above the
+//!    best whole-number plan found, the search is over.
+//! 4. A tangent lies below the convex `T`, so goodput lies below what the tangent promises, whose peak costs
+//!    a square root. Most candidates are dismissed by a tangent already at hand, without an evaluation.
 
 use crate::allocation::Placement;
 use crate::batch::{BatchLimits, BatchPlan, GlobalBatch};
@@ -26,8 +28,15 @@ const TABLE_ACCUM_STEPS: u64 = 64;
 /// that many counts are tried, from the smallest the limits allow.
 const SPLIT_ACCUM_STEPS: u64 = 64;
 
-/// How far rounding may put the peak below a whole-number plan next to it.
-const PEAK_TOLERANCE: f64 = 1e-6;
+/// Jobs of any use need a few accumulation counts. Only where thousands of samples must be met within a
+/// handful, or time is exactly proportional to samples, could the search go on and on.
+const EVEN_ACCUM_STEPS: u64 = 1_024;
+
+/// Tangents find a peak in two or three steps; after this many, halving the interval does.
+const TANGENT_STEPS: u32 = 8;
+
+/// A plan promised to be better by less than this is none: the promise is rounded.
+const ROUNDING: f64 = 1e-13;
 
 pub(crate) fn best_batch(model: &GoodputModel, placement: Placement) -> Option<BatchPlan> {
     let search = Search::new(model, placement);
@@ -36,19 +45,19 @@ pub(crate) fn best_batch(model: &GoodputModel, placement: Placement) -> Option<B
         return search.split(limits.min());
     }
     if limits.accumulates_alone() && placement.n_replicas() == 1 {
-        let accumulating = search.even(1);
-        return [search.split(limits.min()), accumulating]
-            .into_iter()
-            .flatten()
-            .max_by(|a, b| search.goodput_of(*a).total_cmp(&search.goodput_of(*b)));
+        return search.better_of(search.split(limits.min()), search.even(1));
     }
-    search.even(0).or_else(|| search.split(limits.min()))
+    let even = search.even(0);
+    if even.is_some() && !search.leaves_a_gap() {
+        return even;
+    }
+    search.better_of(search.split(limits.min()), even)
 }
 
 /// One placement's problem, in floating point.
 struct Search<'a> {
     timing: Timing<'a>,
-    table: Option<&'a [(u32, f64)]>,
+    grad: &'a Compute,
     limits: &'a BatchLimits,
     placement: Placement,
     n_replicas: f64,
@@ -63,14 +72,23 @@ struct Best {
     goodput: f64,
 }
 
+/// Step time at one micro-batch, and the straight line that touches it there.
+#[derive(Clone, Copy)]
+struct Tangent {
+    micro_batch: f64,
+    accum_steps: f64,
+    secs: f64,
+    slope: f64,
+}
+
+/// Micro-batches from the first to the second, both included; perhaps none.
+type Range = (f64, f64);
+
 impl<'a> Search<'a> {
     fn new(model: &'a GoodputModel, placement: Placement) -> Self {
         Self {
             timing: Timing::new(model.params(), placement),
-            table: match &model.params().grad {
-                Compute::Table(table) => Some(table.points()),
-                _ => None,
-            },
+            grad: &model.params().grad,
             limits: model.limits(),
             placement,
             n_replicas: f64::from(placement.n_replicas()),
@@ -78,204 +96,223 @@ impl<'a> Search<'a> {
         }
     }
 
+    fn has_table(&self) -> bool {
+        matches!(self.grad, Compute::Table(_))
+    }
+
     /// Goodput, up to the constant factor `φ + M₀`.
-    fn goodput(&self, micro_batch: f64, accum_steps: f64) -> f64 {
-        let batch = self.n_replicas * (accum_steps + 1.0) * micro_batch;
-        let secs = self.timing.secs(micro_batch, accum_steps);
+    fn goodput(&self, batch: f64, secs: f64) -> f64 {
         if self.noise == f64::INFINITY { batch / secs } else { batch / (secs * (self.noise + batch)) }
     }
 
     fn goodput_of(&self, plan: BatchPlan) -> f64 {
         let secs = self.timing.secs(f64::from(plan.atomic_batch()), f64::from(plan.accum_steps()));
-        let batch = plan.global().0 as f64;
-        if self.noise == f64::INFINITY { batch / secs } else { batch / (secs * (self.noise + batch)) }
+        self.goodput(plan.global().0 as f64, secs)
+    }
+
+    fn better_of(&self, one: Option<BatchPlan>, other: Option<BatchPlan>) -> Option<BatchPlan> {
+        match (one, other) {
+            (Some(one), Some(other)) if self.goodput_of(one) > self.goodput_of(other) => Some(one),
+            (one, other) => other.or(one),
+        }
     }
 
     /// Exactly `batch` samples, with the accumulation that makes it fastest.
     fn split(&self, batch: GlobalBatch) -> Option<BatchPlan> {
         let share = batch.0.div_ceil(u64::from(self.placement.n_replicas()));
         let fewest = share.div_ceil(u64::from(self.limits.micro_max())) - 1;
-        let mut best: Option<BatchPlan> = None;
+        let mut best: Option<(BatchPlan, f64)> = None;
         for accum_steps in fewest..fewest.saturating_add(SPLIT_ACCUM_STEPS) {
-            let Some(plan) = BatchPlan::split(batch, self.placement, u32::try_from(accum_steps).ok()?) else {
-                break;
-            };
+            let plan = u32::try_from(accum_steps)
+                .ok()
+                .and_then(|accum_steps| BatchPlan::split(batch, self.placement, accum_steps));
+            let Some(plan) = plan else { break };
             if !self.limits.allows(self.placement, plan) {
                 continue;
             }
-            if best.is_none_or(|best| self.goodput_of(plan) > self.goodput_of(best)) {
-                best = Some(plan);
+            let goodput = self.goodput_of(plan);
+            if best.is_none_or(|(_, best)| goodput > best) {
+                best = Some((plan, goodput));
             }
             // Fact 2, once no micro-batch is larger than another.
-            if self.table.is_none()
-                && Some(plan) == BatchPlan::even(self.placement, plan.atomic_batch(), plan.accum_steps())
-            {
+            let even = BatchPlan::even(self.placement, plan.atomic_batch(), plan.accum_steps());
+            if !self.has_table() && even == Some(plan) {
                 break;
             }
         }
-        best
+        best.map(|(plan, _)| plan)
     }
 
-    /// The best plan with equal micro-batches and at least this many accumulation steps.
-    fn even(&self, at_least: u64) -> Option<BatchPlan> {
+    /// The smallest and largest number of accumulation steps of plans with equal micro-batches.
+    fn accum_range(&self, at_least: u64) -> Option<(u64, u64)> {
         let n_replicas = u64::from(self.placement.n_replicas());
         let (micro_min, micro_max) = (u64::from(self.limits.micro_min()), u64::from(self.limits.micro_max()));
         let (min, max) = (self.limits.min().0, self.limits.max().0);
         let fewest = min.div_ceil(n_replicas * micro_max).saturating_sub(1).max(at_least);
-        let most =
-            (max / (n_replicas * micro_min)).checked_sub(1)?.min(u64::from(self.limits.max_accum_steps()));
-        if fewest > most {
-            return None;
-        }
-        let best = if self.table.is_some() {
-            let last = most.min(fewest.saturating_add(TABLE_ACCUM_STEPS - 1));
-            (fewest..=last).fold(None, |best, accum_steps| self.better_with(accum_steps, best).0)
-        } else {
-            self.starting_at_the_right_count(fewest, most)
+        let most = (max / (n_replicas * micro_min)).checked_sub(1)?.min(self.limits.max_accum_steps().into());
+        (fewest <= most).then_some((fewest, most))
+    }
+
+    /// Whether the batch sizes allowed lie so close together that the fewest accumulation steps have no plan
+    /// with equal micro-batches. Otherwise that plan is faster than any uneven one of the smallest batch.
+    fn leaves_a_gap(&self) -> bool {
+        self.accum_range(0).is_none_or(|(fewest, _)| {
+            let (low, high) = self.whole_range(fewest);
+            low > high
+        })
+    }
+
+    /// The whole micro-batches that keep the limits with this many accumulation steps.
+    fn whole_range(&self, accum_steps: u64) -> Range {
+        let passes = u64::from(self.placement.n_replicas()) * (accum_steps + 1);
+        let low = self.limits.min().0.div_ceil(passes).max(self.limits.micro_min().into());
+        let high = (self.limits.max().0 / passes).min(self.limits.micro_max().into());
+        (low as f64, high as f64)
+    }
+
+    /// The real micro-batches that do.
+    fn real_range(&self, accum_steps: u64) -> Range {
+        let passes = self.n_replicas * (accum_steps as f64 + 1.0);
+        let low = (self.limits.min().0 as f64 / passes).max(self.limits.micro_min().into());
+        let high = (self.limits.max().0 as f64 / passes).min(self.limits.micro_max().into());
+        (low, high)
+    }
+
+    /// The best plan with equal micro-batches and at least this many accumulation steps.
+    fn even(&self, at_least: u64) -> Option<BatchPlan> {
+        let (fewest, most) = self.accum_range(at_least)?;
+        let best = match self.grad {
+            Compute::Table(table) => self.between_points(table.points(), fewest, most),
+            _ => self.starting_at_the_right_count(fewest, most),
         }?;
         // Both come from ranges of u32.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a whole micro-batch within u32 limits"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and within u32")]
         BatchPlan::even(self.placement, best.micro_batch as u32, best.accum_steps as u32)
     }
 
     /// Facts 2 and 3: jump to the accumulation that is best at the largest micro-batch, go on from there.
     fn starting_at_the_right_count(&self, fewest: u64, most: u64) -> Option<Best> {
-        let mut accum_steps = self.steps_at_micro_max().clamp(fewest, most);
+        let at_micro_max = self.tangent(self.limits.micro_max().into(), 0.0);
+        let first = self.steps_at_micro_max(&at_micro_max).clamp(fewest, most);
+        let mut known = self.accumulating(&at_micro_max, first as f64);
         let mut best = None;
-        loop {
-            let (better, peak) = self.better_with(accum_steps, best);
-            let overtaken = best.is_some_and(|best: Best| peak * (1.0 + PEAK_TOLERANCE) <= best.goodput);
-            best = better;
-            if overtaken || accum_steps == most {
-                return best;
+        for accum_steps in first..=most.min(first.saturating_add(EVEN_ACCUM_STEPS - 1)) {
+            let real = self.real_range(accum_steps);
+            // Up to the second count the peak may rise.
+            if accum_steps > first && self.is_beaten(&known, real, best) {
+                break;
             }
-            accum_steps += 1;
+            known = self.climb(accum_steps, self.whole_range(accum_steps), known, &mut best);
+            if accum_steps > first && self.is_beaten(&known, real, best) {
+                break;
+            }
+            known = self.accumulating(&known, 1.0);
         }
+        best
+    }
+
+    /// Between two points of a table time is a straight line: each piece has its own single peak.
+    fn between_points(&self, points: &[(u32, f64)], fewest: u64, most: u64) -> Option<Best> {
+        let mut best = None;
+        for accum_steps in fewest..=most.min(fewest.saturating_add(TABLE_ACCUM_STEPS - 1)) {
+            let (mut from, high) = self.whole_range(accum_steps);
+            let ends = points.iter().map(|&(at, _)| f64::from(at)).chain([high]);
+            for to in ends.map(|end| end.min(high)) {
+                // A piece ends with its right point and begins after its left one: slopes are those of the
+                // line to the left.
+                if from <= to {
+                    let known = self.tangent(to, accum_steps as f64);
+                    self.climb(accum_steps, (from, to), known, &mut best);
+                    from = to + 1.0;
+                }
+            }
+        }
+        best
     }
 
     /// The number of accumulation steps up to which adding one is sure to help, at the largest micro-batch.
-    fn steps_at_micro_max(&self) -> u64 {
-        let micro_max = f64::from(self.limits.micro_max());
+    fn steps_at_micro_max(&self, at_micro_max: &Tangent) -> u64 {
+        let micro_max = at_micro_max.micro_batch;
         let grad = self.timing.grad_secs(micro_max);
-        let once = (self.timing.secs(micro_max, 0.0) - grad).max(0.0);
+        let once = (at_micro_max.secs - grad).max(0.0);
         let by_goodput = (self.noise * once / (grad * self.n_replicas * micro_max)).sqrt() - 1.0;
         let by_max_batch = self.limits.max().0 as f64 / (self.n_replicas * micro_max) - 1.0;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "saturates, NaN becomes 0"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, NaN becomes 0")]
         {
             by_goodput.min(by_max_batch) as u64
         }
     }
 
-    /// `best`, or a better plan with this many accumulation steps; and the peak over real micro-batches.
-    fn better_with(&self, accum_steps: u64, best: Option<Best>) -> (Option<Best>, f64) {
-        let steps = accum_steps as f64;
-        let per_sample = self.n_replicas * (steps + 1.0);
-        let low = (self.limits.min().0 as f64 / per_sample).max(f64::from(self.limits.micro_min()));
-        let high = (self.limits.max().0 as f64 / per_sample).min(f64::from(self.limits.micro_max()));
-        let mut result = (best, 0.0_f64);
-        if low > high {
-            return result;
-        }
-        let mut consider = |from: f64, to: f64| {
-            let peak = self.peak(from, to, steps);
-            result.1 = result.1.max(self.goodput(peak, steps));
-            if let Some((micro_batch, goodput)) = self.best_whole_near(peak, from, to, steps)
-                && result.0.is_none_or(|best| goodput > best.goodput)
-            {
-                result.0 = Some(Best { micro_batch, accum_steps, goodput });
-            }
-        };
-        let Some(points) = self.table else {
-            consider(low, high);
-            return result;
-        };
-        // Between two points of a table time is a straight line: each piece has its own single peak.
-        let mut from = low;
-        for knot in points.iter().map(|&(at, _)| f64::from(at)).filter(|&at| low < at && at < high) {
-            consider(from, knot);
-            from = knot;
-        }
-        consider(from, high);
-        result
+    fn tangent(&self, micro_batch: f64, accum_steps: f64) -> Tangent {
+        let (secs, slope) = self.timing.secs_and_slope(micro_batch, accum_steps);
+        Tangent { micro_batch, accum_steps, secs, slope }
     }
 
-    /// The real micro-batch of highest goodput between `low` and `high`.
-    fn peak(&self, mut low: f64, mut high: f64, accum_steps: f64) -> f64 {
-        // Where the peak would lie if time went on along the tangent, less where we are: positive left of
-        // the peak and negative right of it.
-        let shift = |micro_batch: f64| {
-            let (secs, slope) = self.timing.secs_and_slope(micro_batch, accum_steps);
-            let intercept = (secs - slope * micro_batch).max(0.0);
-            let tangent_peak =
-                (self.noise * intercept / (self.n_replicas * (accum_steps + 1.0) * slope)).sqrt();
-            if tangent_peak.is_nan() { f64::INFINITY } else { tangent_peak - micro_batch }
-        };
-        let mut at_high = shift(high);
-        if at_high >= 0.0 {
-            return high;
+    /// The tangent at the same micro-batch after `more` accumulation steps.
+    fn accumulating(&self, tangent: &Tangent, more: f64) -> Tangent {
+        if more <= 0.0 {
+            return *tangent;
         }
-        let mut at_low = f64::NAN;
-        let mut guess = high + at_high;
-        for _ in 0..64 {
-            if guess <= low {
-                if at_low.is_nan() {
-                    at_low = shift(low);
-                    if at_low <= 0.0 {
-                        return low;
-                    }
-                }
-                guess = f64::midpoint(low, high);
-            } else if guess >= high || guess.is_nan() {
-                guess = f64::midpoint(low, high);
-            }
-            let at_guess = shift(guess);
-            if at_guess.abs() <= (1e-4 * guess).min(0.25) {
-                return (guess + at_guess).clamp(low, high);
-            }
-            if at_guess > 0.0 {
-                (low, at_low) = (guess, at_guess);
-            } else {
-                (high, at_high) = (guess, at_guess);
-            }
-            guess = if at_low.is_nan() {
-                guess + at_guess
-            } else {
-                low + (high - low) * (at_low / (at_low - at_high))
-            };
+        let (grad, slope) = self.grad.secs_and_slope(tangent.micro_batch);
+        Tangent {
+            accum_steps: tangent.accum_steps + more,
+            secs: tangent.secs + more * grad,
+            slope: tangent.slope + more * slope,
+            ..*tangent
         }
-        f64::midpoint(low, high)
     }
 
-    /// The best whole micro-batch between `low` and `high`, climbing from the one next to `peak`.
-    fn best_whole_near(&self, peak: f64, low: f64, high: f64, accum_steps: f64) -> Option<(f64, f64)> {
-        let (low, high) = (low.ceil(), high.floor());
-        if low > high {
-            return None;
+    /// Where goodput would peak if time went on along the tangent. Right of where it touches exactly if the
+    /// true peak is.
+    fn peak_of(&self, tangent: &Tangent) -> f64 {
+        let intercept = tangent.secs - tangent.slope * tangent.micro_batch;
+        if tangent.slope <= 0.0 {
+            return f64::INFINITY;
         }
-        let mut at = peak.floor().clamp(low, high);
-        let mut goodput = self.goodput(at, accum_steps);
-        for direction in [1.0, -1.0] {
-            loop {
-                let next = at + direction;
-                if next < low || next > high {
-                    break;
-                }
-                let next_goodput = self.goodput(next, accum_steps);
-                if next_goodput > goodput {
-                    (at, goodput) = (next, next_goodput);
-                } else {
-                    break;
-                }
+        if intercept < 0.0 {
+            return 0.0;
+        }
+        let passes = self.n_replicas * (tangent.accum_steps + 1.0);
+        let peak = (self.noise * intercept / (passes * tangent.slope)).sqrt();
+        if peak.is_nan() { f64::INFINITY } else { peak }
+    }
+
+    /// Fact 4: whether the tangent rules out a better plan in this range.
+    fn is_beaten(&self, tangent: &Tangent, (low, high): Range, best: Option<Best>) -> bool {
+        let Some(best) = best else { return false };
+        let at = self.peak_of(tangent).min(high).max(low);
+        let secs = tangent.secs + tangent.slope * (at - tangent.micro_batch);
+        let batch = self.n_replicas * (tangent.accum_steps + 1.0) * at;
+        secs > 0.0 && self.goodput(batch, secs) <= best.goodput * (1.0 + ROUNDING)
+    }
+
+    /// Puts the best whole micro-batch between `left` and `right` in place of `best`, if it is better. `known`
+    /// is any tangent of as many accumulation steps; the result is the last one.
+    fn climb(
+        &self,
+        accum_steps: u64,
+        (mut left, mut right): Range,
+        mut known: Tangent,
+        best: &mut Option<Best>,
+    ) -> Tangent {
+        let mut steps = 0;
+        while left <= right && !self.is_beaten(&known, (left, right), *best) {
+            let at = if steps < TANGENT_STEPS { self.peak_of(&known) } else { f64::midpoint(left, right) };
+            let at = at.round().min(right).max(left);
+            known = self.tangent(at, accum_steps as f64);
+            let batch = self.n_replicas * (known.accum_steps + 1.0) * at;
+            let goodput = self.goodput(batch, known.secs);
+            if best.is_none_or(|best| goodput > best.goodput) {
+                *best = Some(Best { micro_batch: at, accum_steps, goodput });
             }
+            // The others lie on the side of the peak.
+            if self.peak_of(&known) >= at {
+                left = at + 1.0;
+            } else {
+                right = at - 1.0;
+            }
+            steps += 1;
         }
-        Some((at, goodput))
+        known
     }
 }

@@ -230,7 +230,7 @@ proptest! {
         let secs = [params.step_secs(placement, plan), params.last_micro_step_secs(placement, atomic)];
         prop_assert!(params.throughput(placement, plan).samples_per_sec() >= 0.0);
         if params.validate().is_ok() {
-            prop_assert!(secs.iter().all(|&secs| secs >= 0.0), "{secs:?}");
+            prop_assert!(!secs.iter().any(|&secs| secs < 0.0), "{secs:?}");
         }
         let _ = (params.sync_secs(placement), params.grad.form(), params.grad.is_valid());
     }
@@ -281,7 +281,9 @@ fn usual_model() -> impl Strategy<Value = (GoodputModel, Placement)> {
     let params = (compute, affine(), affine(), 1.0..10.0).prop_map(|(grad, sync_local, sync_node, gamma)| {
         PerfParams { grad, sync_local, sync_node, gamma, optimizer_step: 0.0 }
     });
-    let limits = (1..400_u64, 0..3_000_u64, 1..16_u32, 0..200_u32, prop::option::of(0..4_u32)).prop_map(
+    // Some leave room for a few batches only.
+    let growth = prop_oneof![1 => 0..10_u64, 2 => 0..3_000_u64];
+    let limits = (1..400_u64, growth, 1..16_u32, 0..200_u32, prop::option::of(0..4_u32)).prop_map(
         |(initial, growth, micro_min, micro_range, accum_steps)| {
             let limits = BatchLimits::new(initial, initial + growth, micro_min, micro_min + micro_range);
             let limits = limits.expect("not empty");
@@ -438,14 +440,16 @@ fn measured_job(seed: u64) -> Vec<Observation> {
     (0..n_observations).map(observe).collect()
 }
 
-/// The largest relative difference of predicted times over configurations seen and not.
-fn difference(a: &PerfParams, b: &PerfParams) -> f64 {
+/// The largest relative difference of predicted times, over configurations that extrapolate or that do not.
+fn difference(a: &Fit, b: &Fit, may_extrapolate: bool) -> f64 {
     let mut largest = 0.0_f64;
     for n_replicas in [1, 2, 4, 8, 32] {
         let placement = Placement::packed(n_replicas, 4).expect("at least one");
         for micro_batch in [2, 10, 64, 256] {
-            let [a, b] = [a, b].map(|params| params.last_micro_step_secs(placement, micro_batch));
-            largest = largest.max((a / b - 1.0).abs());
+            if may_extrapolate || a.coverage.extrapolations(placement, micro_batch).is_empty() {
+                let [a, b] = [a, b].map(|fit| fit.params.last_micro_step_secs(placement, micro_batch));
+                largest = largest.max((a / b - 1.0).abs());
+            }
         }
     }
     largest
@@ -465,7 +469,7 @@ proptest! {
         }
         let request = FitRequest { observations: &observations, compute, ..FitRequest::default() };
         let other = fit(&request).expect("there are observations");
-        let difference = difference(&one.params, &other.params);
+        let difference = difference(&one, &other, true);
         prop_assert!(difference <= 1e-6, "{difference:e}: {one:?} and {other:?}");
         prop_assert_eq!(one.undetermined, other.undetermined);
     }
@@ -480,8 +484,10 @@ proptest! {
         let request = FitRequest { observations: &observations, ..request };
         let cold = fit(&request).expect("there are observations");
         let warm = fit(&FitRequest { previous: Some(&previous), ..request }).expect("there are observations");
-        if (cold.objective - warm.objective).abs() <= 1e-6 * cold.objective && cold.params.grad.form() == warm.params.grad.form() {
-            let difference = difference(&cold.params, &warm.params);
+        let form = |fit: &Fit| fit.params.grad.form();
+        let is_equal = (cold.objective - warm.objective).abs() <= 1e-7 * cold.objective;
+        if observations.len() >= 10 && is_equal && form(&cold) == form(&warm) {
+            let difference = difference(&cold, &warm, false);
             prop_assert!(difference <= 0.01, "{difference:e}: {cold:?} and {warm:?}");
         }
     }

@@ -1,1 +1,42 @@
-fn main() {}
+//! The `pollux` command: data on standard output, all else on standard error.
+
+mod cli;
+mod failure;
+mod model;
+mod output;
+mod span;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::{Cli, Command, ModelCommand};
+use failure::{Failure, exit};
+use output::Output;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version also come this way. A closed pipe is no reason to complain.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::OK });
+        }
+    };
+    match run(&cli.command).and_then(|output| output.deliver()) {
+        Ok(()) => ExitCode::from(exit::OK),
+        Err(failure) => {
+            output::say(&failure.report());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// Works out what the command has to say. Nothing is written yet: an error leaves nothing behind.
+fn run(command: &Command) -> Result<Output, Failure> {
+    match command {
+        Command::Model { command: ModelCommand::Fit(args) } => model::fit::run(args),
+        Command::Model { command: ModelCommand::Goodput(args) } => model::goodput::run(args),
+    }
+}

@@ -126,7 +126,9 @@ impl ObservationsError {
     pub fn hint(&self) -> Option<String> {
         match &self.problem {
             Problem::UnknownColumn { near: Some(near), .. } => Some(format!("did you mean `{near}`?")),
-            Problem::UnknownColumn { near: None, .. } => Some(format!("known columns are {}", list(&Column::ALL))),
+            Problem::UnknownColumn { near: None, .. } => {
+                Some(format!("known columns are {}", list(&Column::ALL)))
+            }
             Problem::NoHeader | Problem::Empty | Problem::MissingColumn { .. } => {
                 Some(format!("a header names at least {}", list(Column::REQUIRED)))
             }

@@ -39,6 +39,10 @@ use row::Header;
 /// let observations = observations::read("times.csv", csv).unwrap();
 /// assert_eq!(observations[&GpuType::default()][0].micro_batch(), 128);
 /// ```
+///
+/// # Errors
+///
+/// The first line that is wrong, with its column where it is one alone.
 pub fn read(file: &str, bytes: &[u8]) -> Result<BTreeMap<GpuType, Vec<Observation>>, ObservationsError> {
     parse(bytes).map_err(|(line, problem)| ObservationsError { file: file.to_owned(), line, problem })
 }
@@ -48,8 +52,7 @@ type Located = (usize, Problem);
 
 fn parse(bytes: &[u8]) -> Result<BTreeMap<GpuType, Vec<Observation>>, Located> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = &bytes[..error.valid_up_to()];
-        (1 + before.iter().filter(|&&byte| byte == b'\n').count(), Problem::NotUtf8)
+        (bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count(), Problem::NotUtf8)
     })?;
     let mut records = Records::new(text);
     let (header_line, header) = records.next().ok_or((1, Problem::Empty))?;

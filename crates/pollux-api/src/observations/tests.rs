@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use pollux_model::fit::Observation;
 use pollux_model::{GpuType, Placement};
 use proptest::prelude::*;
@@ -30,7 +32,8 @@ fn check_hint(text: &str, expected: &str) {
 /// Rows read, as text, by GPU type.
 fn check_rows(text: &str, expected: &[(&str, &[Observation])]) {
     let observations = read("times.csv", text.as_bytes()).unwrap();
-    let found: Vec<_> = observations.iter().map(|(gpu_type, rows)| (gpu_type.name(), rows.as_slice())).collect();
+    let found: Vec<_> =
+        observations.iter().map(|(gpu_type, rows)| (gpu_type.name(), rows.as_slice())).collect();
     assert_eq!(found, expected, "{text:?}");
 }
 
@@ -85,7 +88,10 @@ fn headers_that_are_wrong_are_named() {
     check_error("#\nnodes;replicas\n", "2: the header has no commas; fields are separated by `,`, not ';'");
     check_error("nodes,replicas,bsz\n", "1: unknown column `bsz`");
     check_error(&format!("{HEADER},nodes\n"), "1: column `nodes` stands twice in the header");
-    check_error("nodes,replicas,local_bsz,accum_time_s\n", "1: column `optim_time_s` is missing from the header");
+    check_error(
+        "nodes,replicas,local_bsz,accum_time_s\n",
+        "1: column `optim_time_s` is missing from the header",
+    );
     check_error(&format!("{HEADER},\n"), "1: unknown column ``");
     check_error(&format!("# a\n\n{HEADER}\n# no rows\n"), "3: no rows after the header");
 }
@@ -133,7 +139,10 @@ fn lines_are_those_of_the_file() {
         &format!("# one\n\n{HEADER}\n# four\n1,1,32,0.1,0.2\n\n\n1,1,32,0.1,x\n"),
         "8: column `optim_time_s`: `x` is not a positive number of seconds",
     );
-    check_error(&format!("{HEADER}\r1,1,32,0.1,x\r"), "2: column `optim_time_s`: `x` is not a positive number of seconds");
+    check_error(
+        &format!("{HEADER}\r1,1,32,0.1,x\r"),
+        "2: column `optim_time_s`: `x` is not a positive number of seconds",
+    );
 }
 
 #[test]
@@ -180,7 +189,7 @@ proptest! {
         let mut expected = Vec::new();
         for (nodes, more, micro_batch, accum, optim, weight) in rows {
             let replicas = nodes + more;
-            text += &format!("{nodes},{replicas},{micro_batch},{accum},{optim},{weight}\n");
+            writeln!(text, "{nodes},{replicas},{micro_batch},{accum},{optim},{weight}").unwrap();
             let placement = Placement::new(nodes, replicas).unwrap();
             let row = Observation::new(placement, micro_batch, accum, optim).unwrap();
             expected.push(row.with_weight(weight).unwrap());

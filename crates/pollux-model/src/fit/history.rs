@@ -35,10 +35,11 @@ const LEAST_SPREAD: (f64, f64) = (0.2, 0.3);
 const STRENGTH: f64 = 1e-2;
 
 impl History {
-    /// Gathers what past jobs determined; nothing if they determined nothing.
+    /// Gathers what past jobs determined; nothing if they determined nothing. Parameters that describe no
+    /// step time teach nothing either.
     pub fn of<'a>(jobs: impl IntoIterator<Item = &'a PastFit>) -> Option<Self> {
         let mut values: [Vec<f64>; N] = Default::default();
-        for job in jobs {
+        for job in jobs.into_iter().filter(|job| job.params.validate().is_ok()) {
             let theta = logs(&job.params);
             for (k, parameter) in Parameter::ALL.into_iter().enumerate() {
                 if theta[k].is_finite() && !job.undetermined.contains(&parameter) {

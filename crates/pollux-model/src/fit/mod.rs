@@ -135,7 +135,8 @@ pub enum FitError {
 /// assert!((predicted / 0.13 - 1.0).abs() < 0.01);
 /// ```
 pub fn fit(request: &FitRequest<'_>) -> Result<Fit, FitError> {
-    let observations = request.observations;
+    let observations = &in_order(request.observations);
+    let request = &FitRequest { observations, ..*request };
     let coverage = Coverage::of(observations).ok_or(FitError::NoObservations)?;
     let candidate = match request.compute {
         ComputeChoice::Linear => Candidate::solve(request, &coverage, Form::Linear, Objective::Paper),
@@ -146,4 +147,16 @@ pub fn fit(request: &FitRequest<'_>) -> Result<Fit, FitError> {
     let error = RelativeError::of(&params, observations).ok_or(FitError::NoObservations)?;
     let undetermined = candidate.undetermined(&coverage);
     Ok(Fit { params, undetermined, objective: candidate.objective(), error, coverage })
+}
+
+/// The observations in an order of their own: sums round differently from one order to the next, and where the
+/// objective is flat that would show.
+fn in_order(observations: &[Observation]) -> Vec<Observation> {
+    let mut observations = observations.to_vec();
+    // Times and weights are positive: their bits are ordered as they are.
+    observations.sort_unstable_by_key(|o| {
+        let [accum, optim, weight] = [o.accum_secs(), o.optim_secs(), o.weight()].map(f64::to_bits);
+        (o.placement(), o.micro_batch(), accum, optim, weight)
+    });
+    observations
 }

@@ -127,7 +127,8 @@ impl Problem {
                     log_optim: ln(observation.optim_secs()),
                     weight: scaled(observation) / total,
                     log_grad: match &form {
-                        Form::Table(table) => ln(table.secs(micro_batch)),
+                        // Next to a point a million times larger, rounding can leave nothing.
+                        Form::Table(table) => ln(table.secs(micro_batch).max(f64::MIN_POSITIVE)),
                         _ => 0.0,
                     },
                 }

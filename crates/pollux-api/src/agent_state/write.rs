@@ -1,0 +1,209 @@
+//! From an agent's state to the format. Every field is named, so that a new one cannot be forgotten here.
+
+use pollux_agent::{
+    AgentState, Exploring, GradientSpace, MomentSums, NoiseState, ProfileEntry, ProfileKey, RunningMoments,
+};
+use pollux_model::fit::{Coverage, Fit, Parameter};
+use pollux_model::{Affine, BatchPlan, Compute, Estimator, PerfParams, Placement, Timestamp};
+
+use super::VERSION;
+use super::wire::{self, AtLeastOne, Count, LogSecs, NotNegative, Positive, Share, SmallCount};
+
+impl From<&AgentState> for wire::State {
+    fn from(state: &AgentState) -> Self {
+        let AgentState {
+            profile,
+            noise,
+            fits,
+            fit_revisions,
+            micro_max,
+            plan,
+            placement,
+            gpu_type,
+            steps_since_change,
+            exploring,
+            learning_rate_factor,
+            progress,
+            samples,
+            most_replicas,
+            last_report,
+        } = state;
+        Self {
+            version: VERSION,
+            progress: NotNegative(*progress),
+            samples: *samples,
+            learning_rate_factor: Positive(*learning_rate_factor),
+            most_replicas: *most_replicas,
+            gpu_type: gpu_type.as_ref().map(|gpu_type| gpu_type.name().to_owned()),
+            placement: placement.map(Into::into),
+            plan: plan.map(Into::into),
+            steps_since_change: *steps_since_change,
+            exploring: exploring.map(Into::into),
+            last_report_us: last_report.map(Timestamp::as_micros),
+            micro_max: micro_max
+                .iter()
+                .map(|(gpu_type, &most)| (gpu_type.name().to_owned(), AtLeastOne(most)))
+                .collect(),
+            noise: noise.into(),
+            fits: fits
+                .iter()
+                .map(|(gpu_type, fit)| {
+                    (gpu_type.name().to_owned(), self::fit(fit, fit_revisions.get(gpu_type).copied()))
+                })
+                .collect(),
+            profile: profile.entries.iter().map(|(key, entry)| profile_entry(key, entry)).collect(),
+        }
+    }
+}
+
+impl From<Placement> for wire::Placement {
+    fn from(placement: Placement) -> Self {
+        Self { nodes: AtLeastOne(placement.n_nodes()), replicas: AtLeastOne(placement.n_replicas()) }
+    }
+}
+
+impl From<BatchPlan> for wire::Plan {
+    fn from(plan: BatchPlan) -> Self {
+        Self {
+            global: plan.global().0,
+            atomic_batch: AtLeastOne(plan.atomic_batch()),
+            accum_steps: plan.accum_steps(),
+        }
+    }
+}
+
+impl From<Exploring> for wire::Exploring {
+    fn from(Exploring { plan, before, steps_left }: Exploring) -> Self {
+        Self { plan: plan.into(), before: before.into(), steps_left }
+    }
+}
+
+impl From<&NoiseState> for wire::Noise {
+    fn from(noise: &NoiseState) -> Self {
+        let &NoiseState {
+            estimator,
+            space,
+            block,
+            held_back,
+            running,
+            acted,
+            steps_known,
+            n_measured,
+            n_implausible,
+        } = noise;
+        Self {
+            estimator: match estimator {
+                Estimator::Pairs => wire::Estimator::Pairs,
+                Estimator::Differences => wire::Estimator::Differences,
+            },
+            space: match space {
+                GradientSpace::Plain => wire::Space::Plain,
+                GradientSpace::Preconditioned => wire::Space::Preconditioned,
+            },
+            acted: acted.map(Positive),
+            steps_known: Count(steps_known),
+            n_measured: Count(n_measured),
+            n_implausible: Count(n_implausible),
+            block: block.into(),
+            held_back: held_back.into(),
+            running: running.into(),
+        }
+    }
+}
+
+impl From<MomentSums> for wire::Sums {
+    fn from(MomentSums { n_measured, n_steps, scale, sqr, trace }: MomentSums) -> Self {
+        Self { n_measured: SmallCount(n_measured), n_steps, scale: NotNegative(scale), sqr, trace }
+    }
+}
+
+impl From<RunningMoments> for wire::Running {
+    fn from(running: RunningMoments) -> Self {
+        let RunningMoments { sqr, trace, sqr_deviation, weight, deviation_weight, n_blocks } = running;
+        Self {
+            sqr,
+            trace,
+            sqr_deviation: NotNegative(sqr_deviation),
+            weight: Share(weight),
+            deviation_weight: Share(deviation_weight),
+            n_blocks,
+        }
+    }
+}
+
+fn profile_entry(key: &ProfileKey, entry: &ProfileEntry) -> wire::ProfileEntry {
+    let ProfileKey { gpu_type, placement, micro_batch } = key;
+    let ProfileEntry { n_steps, first, log_compute, log_optim, deviation } = entry;
+    wire::ProfileEntry {
+        gpu_type: gpu_type.name().to_owned(),
+        nodes: AtLeastOne(placement.n_nodes()),
+        replicas: AtLeastOne(placement.n_replicas()),
+        micro_batch: AtLeastOne(*micro_batch),
+        n_steps: Count(*n_steps),
+        log_compute: LogSecs(*log_compute),
+        log_optim: LogSecs(*log_optim),
+        deviation: NotNegative(*deviation),
+        first: first.iter().map(|&(compute, optim)| (LogSecs(compute), LogSecs(optim))).collect(),
+    }
+}
+
+fn fit(fit: &Fit, revision: Option<u64>) -> wire::Fit {
+    let Fit { params, undetermined, objective, error, coverage } = fit;
+    wire::Fit {
+        form: match params.grad {
+            Compute::Linear { .. } => wire::Form::Linear,
+            Compute::Roofline { .. } => wire::Form::Roofline,
+            Compute::Table(_) => wire::Form::Table,
+        },
+        params: params.into(),
+        undetermined: undetermined.iter().copied().map(Parameter::name).map(str::to_owned).collect(),
+        objective: *objective,
+        mean_relative_error: error.mean,
+        worst_relative_error: error.worst,
+        coverage: coverage.into(),
+        revision,
+    }
+}
+
+impl From<&PerfParams> for wire::Params {
+    fn from(params: &PerfParams) -> Self {
+        let PerfParams { grad, sync_local, sync_node, gamma, optimizer_step } = params;
+        let Affine { alpha: alpha_local, beta: beta_local } = *sync_local;
+        let Affine { alpha: alpha_node, beta: beta_node } = *sync_node;
+        let (alpha_grad, beta_grad, delta_grad) = match *grad {
+            Compute::Linear { alpha, beta } => (Some(alpha), Some(beta), None),
+            Compute::Roofline { alpha, beta, delta } => (Some(alpha), Some(beta), Some(delta)),
+            Compute::Table(_) => (None, None, None),
+        };
+        let table = if let Compute::Table(table) = grad {
+            Some(table.points().iter().map(|&(micro, secs)| (AtLeastOne(micro), Positive(secs))).collect())
+        } else {
+            None
+        };
+        Self {
+            table,
+            alpha_grad: alpha_grad.map(NotNegative),
+            beta_grad: beta_grad.map(NotNegative),
+            delta_grad,
+            alpha_local: NotNegative(alpha_local),
+            beta_local: NotNegative(beta_local),
+            alpha_node: NotNegative(alpha_node),
+            beta_node: NotNegative(beta_node),
+            gamma: *gamma,
+            optimizer_step: NotNegative(*optimizer_step),
+        }
+    }
+}
+
+impl From<&Coverage> for wire::Coverage {
+    fn from(coverage: &Coverage) -> Self {
+        let &Coverage { micro_batch, alone, one_node, distributed } = coverage;
+        let ends = |(low, high)| (AtLeastOne(low), AtLeastOne(high));
+        Self {
+            micro_batch: ends(micro_batch),
+            alone,
+            one_node: one_node.map(ends),
+            distributed: distributed.map(ends),
+        }
+    }
+}
