@@ -32,6 +32,9 @@ const UNCERTAIN: (f64, f64) = (0.7, 1.5);
 /// Measurements repeat to no better than this, whatever the fit's own error says.
 const LEAST_NOISE: f64 = 0.02;
 
+/// An optimizer step that takes less than this share of the shortest pass is none.
+const NEGLIGIBLE: f64 = 1e-4;
+
 /// A model fitted in one form.
 pub(super) struct Candidate {
     problem: Problem,
@@ -114,13 +117,23 @@ impl Candidate {
             }
         }
         if let Some(previous) = request.previous {
+            let mut warm = theta;
             for (k, value) in logs(previous).into_iter().enumerate() {
                 if problem.free[k] && value.is_finite() && value > problem.low[k] {
-                    theta[k] = value;
+                    warm[k] = value;
                 }
             }
+            // A previous fit far from these data would only lead astray.
+            let objective = |theta| problem.evaluate(&problem.clamp(theta)).objective;
+            if objective(warm) < objective(theta) {
+                theta = warm;
+            }
         }
-        let (theta, at) = minimise(&problem, theta);
+        let (mut theta, at) = minimise(&problem, theta);
+        let fastest = observations.iter().map(Observation::accum_secs).fold(f64::INFINITY, f64::min);
+        if exp(theta[OPTIMIZER]) < NEGLIGIBLE * fastest {
+            theta[OPTIMIZER] = problem.low[OPTIMIZER];
+        }
         Self { problem, theta, at, assumed }
     }
 

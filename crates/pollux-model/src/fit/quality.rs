@@ -73,10 +73,10 @@ impl Coverage {
         match seen {
             None => found.push(Extrapolation::UnseenRegime(placement.regime())),
             Some((_, most)) if placement.n_replicas() > most => {
-                found.push(Extrapolation::MoreReplicas { most });
+                found.push(Extrapolation::MoreReplicas { regime: placement.regime(), most });
             }
             Some((fewest, _)) if placement.n_replicas() < fewest => {
-                found.push(Extrapolation::FewerReplicas { fewest });
+                found.push(Extrapolation::FewerReplicas { regime: placement.regime(), fewest });
             }
             Some(_) => {}
         }
@@ -97,11 +97,15 @@ pub enum Extrapolation {
     UnseenRegime(Regime),
     /// More replicas than were seen in this regime.
     MoreReplicas {
+        /// The regime.
+        regime: Regime,
         /// The most seen.
         most: u32,
     },
     /// Fewer replicas than were seen in this regime.
     FewerReplicas {
+        /// The regime.
+        regime: Regime,
         /// The fewest seen.
         fewest: u32,
     },
@@ -123,8 +127,12 @@ impl fmt::Display for Extrapolation {
             Self::UnseenRegime(Regime::Alone) => write!(f, "one GPU alone was not observed"),
             Self::UnseenRegime(Regime::OneNode) => write!(f, "several GPUs of one node were not observed"),
             Self::UnseenRegime(Regime::Distributed) => write!(f, "several nodes were not observed"),
-            Self::MoreReplicas { most } => write!(f, "more than {most} GPUs were not observed"),
-            Self::FewerReplicas { fewest } => write!(f, "fewer than {fewest} GPUs were not observed"),
+            Self::MoreReplicas { regime, most } => {
+                write!(f, "more than {most} GPUs were not observed{}", on(*regime))
+            }
+            Self::FewerReplicas { regime, fewest } => {
+                write!(f, "fewer than {fewest} GPUs were not observed{}", on(*regime))
+            }
             Self::LargerMicroBatch { largest } => {
                 write!(f, "micro-batches above {largest} were not observed")
             }
@@ -132,5 +140,13 @@ impl fmt::Display for Extrapolation {
                 write!(f, "micro-batches below {smallest} were not observed")
             }
         }
+    }
+}
+
+fn on(regime: Regime) -> &'static str {
+    match regime {
+        Regime::Alone => "",
+        Regime::OneNode => " on one node",
+        Regime::Distributed => " on several nodes",
     }
 }

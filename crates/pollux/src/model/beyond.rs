@@ -1,7 +1,7 @@
 //! What lies beyond the data a model was fitted to.
 
-use pollux_model::fit::{Coverage, Extrapolation};
-use pollux_model::{Placement, Regime};
+use pollux_model::Placement;
+use pollux_model::fit::Coverage;
 
 use crate::text;
 
@@ -25,7 +25,7 @@ impl Beyond {
             beyond.n_in_all += 1;
             beyond.n_outside += usize::from(!found.is_empty());
             for reason in found {
-                let reason = explain(reason, placement);
+                let reason = reason.to_string();
                 match beyond.reasons.iter_mut().find(|(known, _)| *known == reason) {
                     Some((_, count)) => *count += 1,
                     None => beyond.reasons.push((reason, 1)),
@@ -49,19 +49,6 @@ impl Beyond {
     pub(crate) fn joined(&self) -> String {
         self.reasons.iter().map(|(reason, _)| reason.as_str()).collect::<Vec<_>>().join("; ")
     }
-}
-
-/// The reason in words. Numbers of GPUs are seen or not within a regime, so that is named with them.
-fn explain(reason: Extrapolation, placement: Placement) -> String {
-    let within = match (reason, placement.regime()) {
-        (Extrapolation::MoreReplicas { .. } | Extrapolation::FewerReplicas { .. }, regime) => match regime {
-            Regime::Alone => "",
-            Regime::OneNode => " on one node",
-            Regime::Distributed => " on several nodes",
-        },
-        _ => "",
-    };
-    format!("{reason}{within}")
 }
 
 #[cfg(test)]
