@@ -237,7 +237,11 @@ impl<'a> Search<'a> {
         let once = (at_micro_max.secs - grad).max(0.0);
         let by_goodput = (self.noise * once / (grad * self.n_replicas * micro_max)).sqrt() - 1.0;
         let by_max_batch = self.limits.max().0 as f64 / (self.n_replicas * micro_max) - 1.0;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, NaN becomes 0")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates, NaN becomes 0"
+        )]
         {
             by_goodput.min(by_max_batch) as u64
         }

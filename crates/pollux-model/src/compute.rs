@@ -128,8 +128,9 @@ impl StepTable {
         let Some(&(left, left_secs)) = after.checked_sub(1).and_then(|before| self.0.get(before)) else {
             return (right_secs, 0.0);
         };
-        let slope = (right_secs - left_secs) / (f64::from(right) - f64::from(left));
-        (left_secs + slope * (micro_batch - f64::from(left)), slope)
+        let width = f64::from(right) - f64::from(left);
+        let along = (micro_batch - f64::from(left)) / width;
+        (left_secs * (1.0 - along) + right_secs * along, (right_secs - left_secs) / width)
     }
 }
 

@@ -22,11 +22,14 @@ pub struct GoodputCurve {
 /// Not a goodput: marks an entry nobody asked for yet.
 const UNKNOWN: u64 = u64::MAX;
 
+/// Entries of a table at most; half a megabyte.
+const MOST: u32 = 1 << 16;
+
 impl GoodputCurve {
     /// Tables for up to `gpus_per_node` GPUs on one node and up to `max_replicas` on several. Larger
     /// placements are answered too, but not remembered.
     pub fn new(model: GoodputModel, gpus_per_node: u32, max_replicas: u32) -> Self {
-        let table = |entries: u32| (0..entries).map(|_| AtomicU64::new(UNKNOWN)).collect();
+        let table = |entries: u32| (0..entries.min(MOST)).map(|_| AtomicU64::new(UNKNOWN)).collect();
         Self { model, one_node: table(gpus_per_node), distributed: table(max_replicas.saturating_sub(1)) }
     }
 
@@ -77,8 +80,8 @@ impl JobCurves {
     pub fn update(&mut self, models: BTreeMap<GpuType, GoodputModel>, gpus_per_node: u32, max_replicas: u32) {
         let fits = |curve: &GoodputCurve, model: &GoodputModel| {
             curve.model == *model
-                && curve.one_node.len() == gpus_per_node as usize
-                && curve.distributed.len() == max_replicas.saturating_sub(1) as usize
+                && curve.one_node.len() == gpus_per_node.min(MOST) as usize
+                && curve.distributed.len() == max_replicas.saturating_sub(1).min(MOST) as usize
         };
         let mut old = std::mem::take(&mut self.0);
         for (gpu_type, model) in models {

@@ -74,8 +74,8 @@ impl GoodputModel {
     /// The plan of highest goodput within the limits; nothing where no batch keeps them.
     ///
     /// Exact: no plan of whole samples with equal micro-batches is better. Where the limits leave no such
-    /// plan (a fixed batch that the number of GPUs does not divide), the initial batch is split as evenly
-    /// as whole samples allow; see [`BatchPlan`].
+    /// plan (a fixed batch that the number of GPUs does not divide), or only worse ones, the smallest batch
+    /// allowed is split as evenly as whole samples allow; see [`BatchPlan`].
     pub fn best_batch(&self, placement: Placement) -> Option<BatchPlan> {
         best_batch::best_batch(self, placement)
     }

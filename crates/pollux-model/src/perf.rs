@@ -127,14 +127,14 @@ impl<'a> Timing<'a> {
     /// Seconds of a step with micro-batches of `micro_batch` after `accum_steps` that do not synchronise.
     pub(crate) fn secs(&self, micro_batch: f64, accum_steps: f64) -> f64 {
         let grad = self.grad.secs(micro_batch);
-        accum_steps * grad + Norm::of(grad, self.sync, self.gamma).value + self.optimizer_step
+        accumulated(accum_steps, grad) + Norm::of(grad, self.sync, self.gamma).value + self.optimizer_step
     }
 
     /// The same, with its derivative by the micro-batch.
     pub(crate) fn secs_and_slope(&self, micro_batch: f64, accum_steps: f64) -> (f64, f64) {
         let (grad, slope) = self.grad.secs_and_slope(micro_batch);
         let last = Norm::of(grad, self.sync, self.gamma);
-        let secs = accum_steps * grad + last.value + self.optimizer_step;
+        let secs = accumulated(accum_steps, grad) + last.value + self.optimizer_step;
         (secs, slope * (accum_steps + last.share * last.value / grad))
     }
 
@@ -142,6 +142,11 @@ impl<'a> Timing<'a> {
     pub(crate) fn grad_secs(&self, micro_batch: f64) -> f64 {
         self.grad.secs(micro_batch)
     }
+}
+
+/// Seconds of passes that do not synchronise. No pass takes no time, even one too slow for a number.
+fn accumulated(accum_steps: f64, grad: f64) -> f64 {
+    if accum_steps > 0.0 { accum_steps * grad } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -113,17 +113,20 @@ fn valid_params() -> impl Strategy<Value = PerfParams> {
 }
 
 fn any_limits() -> impl Strategy<Value = BatchLimits> {
-    let options = (any_count(), any::<bool>(), any::<bool>(), any::<bool>());
+    let options = (any_count(), any::<bool>(), any::<bool>(), any::<bool>(), any_batch());
     (any_batch(), any_batch(), any_count(), any_count(), options).prop_filter_map(
         "no limits",
-        |(a, b, c, d, (accum_steps, capped, alone, fixed))| {
+        |(a, b, c, d, (accum_steps, capped, alone, fixed, low))| {
             let initial = a.min(b).max(1);
             let max = if fixed { initial } else { a.max(b) };
             let mut limits = BatchLimits::new(initial, max, c.min(d).max(1), c.max(d)).ok()?;
             if capped {
                 limits = limits.with_max_accum_steps(accum_steps);
             }
-            Some(if alone { limits.accumulating_alone() } else { limits })
+            if alone {
+                limits = limits.accumulating_alone();
+            }
+            limits.within(GlobalBatch(low), GlobalBatch(u64::MAX)).or(Some(limits))
         },
     )
 }
@@ -134,7 +137,7 @@ fn any_noise() -> impl Strategy<Value = NoiseScale> {
 }
 
 proptest! {
-    #![proptest_config(config(500))]
+    #![proptest_config(config(2_000))]
 
     #[test]
     fn quantities_are_never_negative_nor_nan(a in any_float(), b in any_float()) {
@@ -252,7 +255,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(2_000))]
+    #![proptest_config(config(8_000))]
 
     #[test]
     fn the_best_batch_is_found_and_keeps_the_limits(
@@ -302,7 +305,7 @@ fn best_goodput(params: &PerfParams, noise: NoiseScale, limits: BatchLimits, pla
 }
 
 proptest! {
-    #![proptest_config(config(2_000))]
+    #![proptest_config(config(8_000))]
 
     #[test]
     fn a_relaxed_limit_never_costs_goodput((model, placement) in usual_model(), more in 1..500_u32) {
@@ -360,16 +363,12 @@ fn check_sound(fit: &Fit) -> Result<(), TestCaseError> {
     prop_assert_eq!(fit.params.validate(), Ok(()));
     prop_assert!(fit.params.last_micro_step_secs(Placement::ALONE, 1).is_finite());
     prop_assert!(fit.objective >= 0.0 && fit.objective.is_finite(), "objective {}", fit.objective);
-    prop_assert!(
-        fit.error.mean >= 0.0 && fit.error.worst >= fit.error.mean * (1.0 - 1e-12),
-        "{:?}",
-        fit.error
-    );
+    prop_assert!(fit.error.mean >= 0.0 && fit.error.worst >= 0.0, "{:?}", fit.error);
     Ok(())
 }
 
 proptest! {
-    #![proptest_config(config(500))]
+    #![proptest_config(config(2_000))]
 
     #[test]
     fn any_observations_have_a_fit(
@@ -440,13 +439,13 @@ fn measured_job(seed: u64) -> Vec<Observation> {
     (0..n_observations).map(observe).collect()
 }
 
-/// The largest relative difference of predicted times, over configurations that extrapolate or that do not.
-fn difference(a: &Fit, b: &Fit, may_extrapolate: bool) -> f64 {
+/// The largest relative difference of predicted times, over configurations that do not extrapolate.
+fn difference(a: &Fit, b: &Fit) -> f64 {
     let mut largest = 0.0_f64;
     for n_replicas in [1, 2, 4, 8, 32] {
         let placement = Placement::packed(n_replicas, 4).expect("at least one");
         for micro_batch in [2, 10, 64, 256] {
-            if may_extrapolate || a.coverage.extrapolations(placement, micro_batch).is_empty() {
+            if a.coverage.extrapolations(placement, micro_batch).is_empty() {
                 let [a, b] = [a, b].map(|fit| fit.params.last_micro_step_secs(placement, micro_batch));
                 largest = largest.max((a / b - 1.0).abs());
             }
@@ -456,7 +455,7 @@ fn difference(a: &Fit, b: &Fit, may_extrapolate: bool) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(config(1_000))]
 
     #[test]
     fn the_order_of_observations_does_not_matter(seed in any::<u64>(), compute in any_choice()) {
@@ -469,9 +468,7 @@ proptest! {
         }
         let request = FitRequest { observations: &observations, compute, ..FitRequest::default() };
         let other = fit(&request).expect("there are observations");
-        let difference = difference(&one, &other, true);
-        prop_assert!(difference <= 1e-6, "{difference:e}: {one:?} and {other:?}");
-        prop_assert_eq!(one.undetermined, other.undetermined);
+        prop_assert_eq!(one, other);
     }
 
     #[test]
@@ -487,8 +484,22 @@ proptest! {
         let form = |fit: &Fit| fit.params.grad.form();
         let is_equal = (cold.objective - warm.objective).abs() <= 1e-7 * cold.objective;
         if observations.len() >= 10 && is_equal && form(&cold) == form(&warm) {
-            let difference = difference(&cold, &warm, false);
+            let difference = difference(&cold, &warm);
             prop_assert!(difference <= 0.01, "{difference:e}: {cold:?} and {warm:?}");
         }
+    }
+
+    #[test]
+    fn a_previous_fit_far_off_does_not_lead_astray(
+        seed in any::<u64>(),
+        compute in any_choice(),
+        previous in valid_params(),
+    ) {
+        let observations = measured_job(seed);
+        let request = FitRequest { observations: &observations, compute, ..FitRequest::default() };
+        let cold = fit(&request).expect("there are observations").objective;
+        let misled = FitRequest { previous: Some(&previous), ..request };
+        let warm = fit(&misled).expect("there are observations").objective;
+        prop_assert!(warm <= cold + 2e-3, "{warm} instead of {cold}");
     }
 }
