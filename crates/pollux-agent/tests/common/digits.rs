@@ -56,6 +56,13 @@ impl Digits {
         errors
     }
 
+    /// Mean cross-entropy over all examples.
+    pub fn loss(&self, weights: &[f64]) -> f64 {
+        let probability = |example: usize| self.errors(weights, example)[self.labels[example]] + 1.0;
+        (0..self.len()).map(|example| -libm::log(probability(example).max(1e-300))).sum::<f64>()
+            / self.len() as f64
+    }
+
     /// Mean gradient over some examples.
     pub fn gradient(&self, weights: &[f64], examples: &[usize]) -> Gradient {
         let mut gradient = vec![0.0; WEIGHTS];

@@ -43,6 +43,7 @@ impl fmt::Display for Spread {
 }
 
 /// How a figure stands to what the project promises.
+#[allow(dead_code, reason = "not every benchmark has a promise to keep")]
 pub(crate) fn verdict(kept: bool) -> &'static str {
     if kept { "kept" } else { "MISSED" }
 }

@@ -6,7 +6,7 @@ use super::problem::{Evaluation, Matrix, N, Problem, Vector};
 const MAX_EVALUATIONS: u32 = 120;
 
 /// A step that improves the objective by less than this fraction, twice over, ends the search.
-const ENOUGH: f64 = 1e-8;
+const ENOUGH: f64 = 1e-6;
 
 /// No parameter moves further than this (in logarithms) in one step.
 const LONGEST_STEP: f64 = 3.0;
