@@ -187,6 +187,7 @@ impl Agent {
         let state = &mut self.state;
         let moved = state.placement != Some(placement) || state.gpu_type.as_ref() != Some(gpu_type);
         let mut base = state.plan;
+        let mut experiment_over = false;
         match &state.exploring {
             Some(exploring) if !moved && exploring.steps_left > 0 => {
                 return Some((exploring.plan, BatchReason::Explore));
@@ -194,6 +195,7 @@ impl Agent {
             Some(exploring) => {
                 base = Some(exploring.before);
                 state.exploring = None;
+                experiment_over = true;
             }
             None => {}
         }
@@ -220,6 +222,8 @@ impl Agent {
         }
         let reason = if moved {
             BatchReason::NewPlacement
+        } else if experiment_over {
+            BatchReason::Explored
         } else if limits.is_fixed() {
             BatchReason::OnlyChoice
         } else {

@@ -19,6 +19,8 @@ pub enum BatchReason {
     NewPlacement,
     /// A micro-batch size is tried for its timing, so that the model knows how time grows with it.
     Explore,
+    /// The experiment is over: back to the batch before it.
+    Explored,
     /// Nothing else was worth a change.
     Keep,
     /// The limits leave this batch alone on these GPUs.

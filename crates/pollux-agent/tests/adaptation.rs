@@ -128,6 +128,8 @@ fn one_gpu_explores_and_finds_the_batch_that_pays() {
     let report = job.train(3_000).unwrap();
     let explored = job.changes.iter().filter(|(_, reason)| *reason == BatchReason::Explore).count();
     assert_eq!(explored, 2, "two experiments: {:?}", job.changes);
+    let back = job.changes.iter().filter(|(_, reason)| *reason == BatchReason::Explored).count();
+    assert_eq!(back, 1, "one after the other, and back: {:?}", job.changes);
     assert!(job.share_of_best() > 0.95, "{} of the best: {:?}", job.share_of_best(), job.changes);
     assert!(job.plan.global().0 >= 128, "{:?}", job.plan);
     let mut before = 32;
