@@ -37,9 +37,9 @@ pub enum AgentStateError {
         found: String,
     },
     /// A field that is wrong.
-    #[error("agent state: `{path}`: {problem}")]
+    #[error("agent state: {}{problem}", place(path))]
     Field {
-        /// The path to it: `noise.running.weight`, `profile[3].micro_batch`.
+        /// The path to it: `noise.running.weight`, `profile[3].micro_batch`; `.` for the whole.
         path: String,
         /// What is wrong.
         problem: Problem,
@@ -48,30 +48,28 @@ pub enum AgentStateError {
 
 impl AgentStateError {
     pub(super) fn syntax(error: &serde_json::Error) -> Self {
-        let message = error.to_string();
-        // The place has fields of its own.
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        Self::Syntax { line: error.line().max(1), column: error.column().max(1), message: message.to_owned() }
+        Self::Syntax { line: error.line().max(1), column: error.column().max(1), message: message(error) }
     }
 }
 
 /// What is wrong with a field.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// It must be there and is not.
+    /// It is not as the format has it; the parser says how.
+    #[error("{0}")]
+    Format(String),
+    /// The form of the fit needs it.
     #[error("missing")]
     Missing,
-    /// It means nothing in this version.
+    /// The form of the fit has none.
     #[error("unknown field")]
     Unknown,
-    /// Its value is not what it holds.
-    #[error("{} is not {expected}", Quoted(found))]
-    Value {
-        /// What stands there.
-        found: String,
-        /// What should.
-        expected: String,
-    },
+    /// Less than nothing.
+    #[error("`{0:?}` is not a number, zero or more")]
+    Negative(f64),
+    /// A parameter that no model has.
+    #[error("{} is not the name of a parameter", Quoted(.0))]
+    Parameter(String),
     /// A node without a replica.
     #[error("{nodes} nodes are more than {replicas} replicas; each node holds at least one")]
     MoreNodesThanReplicas {
@@ -121,59 +119,57 @@ pub enum Problem {
     /// Parameters that describe no step time.
     #[error("{0}")]
     Params(InvalidParams),
-    /// Anything else.
-    #[error("{0}")]
-    Other(String),
 }
 
 /// A problem and the path to it, on its way out of the fields it lies in.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("`{path}`: {problem}")]
 pub(super) struct FieldError {
-    pub(super) path: String,
-    pub(super) problem: Problem,
+    path: String,
+    problem: Problem,
 }
 
-impl FieldError {
-    pub(super) fn at(key: &str, problem: Problem) -> Self {
-        Self { path: shown(key), problem }
+impl From<Problem> for FieldError {
+    fn from(problem: Problem) -> Self {
+        Self { path: String::new(), problem }
     }
+}
 
-    /// The same, seen from outside of the field `key`.
-    pub(super) fn within(self, key: &str) -> Self {
-        self.below(shown(key))
-    }
-
-    /// The same, seen from outside of the list it is an item of.
-    pub(super) fn within_item(self, index: usize) -> Self {
-        self.below(format!("[{index}]"))
-    }
-
-    fn below(self, outer: String) -> Self {
-        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
-        Self { path: outer + joint + &self.path, ..self }
+impl From<serde_path_to_error::Error<serde_json::Error>> for FieldError {
+    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
+        Self { path: error.path().to_string(), problem: Problem::Format(message(error.inner())) }
     }
 }
 
 impl From<FieldError> for AgentStateError {
     fn from(FieldError { path, problem }: FieldError) -> Self {
-        Self::Field { path, problem }
+        Self::Field { path: one_line(&path), problem }
     }
 }
 
-/// A key as it may stand in a message: on one line, not too long.
-fn shown(key: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut shown = String::new();
-    for letter in key.chars().take(LONGEST) {
-        if letter.is_control() {
-            shown.extend(letter.escape_default());
-        } else {
-            shown.push(letter);
-        }
-    }
-    if key.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
+/// What was read from the field `key` (or the item `[index]`), seen from outside of it.
+pub(super) fn within<T>(key: &str, read: Result<T, impl Into<FieldError>>) -> Result<T, FieldError> {
+    read.map_err(|error| {
+        let FieldError { path, problem } = error.into();
+        let joint = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+        FieldError { path: format!("{key}{joint}{path}"), problem }
+    })
+}
+
+fn place(path: &str) -> String {
+    if path == "." { String::new() } else { format!("`{path}`: ") }
+}
+
+/// What the parser says, less the line and column it ends with.
+fn message(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    one_line(message.rsplit_once(" at line ").map_or(&message, |(message, _)| message))
+}
+
+/// Text with names from the file, as it may stand in a message: on one line, not too long.
+fn one_line(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let shown = |letter: char| {
+        if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
+    };
+    let cut = text.chars().nth(LONGEST).map(|_| "…".to_owned());
+    text.chars().take(LONGEST).map(shown).chain(cut).collect()
 }

@@ -4,15 +4,15 @@
 //! restarted from a checkpoint goes on as if it had not stopped. The reader takes nothing on trust: what it
 //! accepts, [`Agent::restore`](pollux_agent::Agent::restore) accepts.
 
-mod decode;
 mod error;
 mod read;
 mod wire;
 mod write;
 
 use pollux_agent::AgentState;
-use serde_json::Value;
+use serde_json::{Deserializer, Value};
 
+use error::FieldError;
 pub use error::{AgentStateError, Problem};
 
 /// The version this crate writes, and the only one it reads.
@@ -62,6 +62,7 @@ pub fn from_json(json: &str) -> Result<AgentState, AgentStateError> {
         Some(found) if found > VERSION => return Err(AgentStateError::Newer { found }),
         _ => return Err(AgentStateError::Version { found: version.to_string() }),
     }
-    let state: wire::State = decode::decode(&value)?;
+    let state: wire::State =
+        serde_path_to_error::deserialize(&mut Deserializer::from_str(json)).map_err(FieldError::from)?;
     Ok(state.read()?)
 }

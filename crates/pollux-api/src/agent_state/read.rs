@@ -3,28 +3,22 @@
 use std::collections::BTreeMap;
 
 use pollux_agent::{
-    AgentState, Exploring, GradientSpace, MomentSums, NoiseState, Profile, ProfileEntry, ProfileKey,
-    RunningMoments,
+    AgentState, Exploring, MomentSums, NoiseState, Profile, ProfileEntry, ProfileKey, RunningMoments,
 };
 use pollux_model::fit::{Coverage, Fit, Parameter, RelativeError};
 use pollux_model::{
-    Affine, BatchPlan, Compute, Estimator, GlobalBatch, GpuType, PerfParams, Placement, StepTable, Timestamp,
+    Affine, BatchPlan, Compute, GlobalBatch, GpuType, PerfParams, Placement, StepTable, Timestamp,
 };
 
-use super::error::{FieldError, Problem};
+use super::error::{FieldError, Problem, within};
 use super::wire::{self, AtLeastOne};
 
 type Read<T> = Result<T, FieldError>;
 
-/// A problem of the whole of a value; who knows where the value stands says so.
-fn here(problem: Problem) -> FieldError {
-    FieldError { path: String::new(), problem }
-}
-
 impl wire::State {
     pub(super) fn read(self) -> Read<AgentState> {
         let placement = self.placement.map(|placement| self::placement(placement.nodes, placement.replicas));
-        let placement = placement.transpose().map_err(|error| error.within("placement"))?;
+        let placement = within("placement", placement.transpose())?;
         let plan = self.plan.map(|plan| plan.read(placement)).transpose();
         let exploring = self.exploring.map(|exploring| exploring.read(placement)).transpose();
         let mut fits = BTreeMap::new();
@@ -34,19 +28,19 @@ impl wire::State {
             if let Some(revision) = fit.revision {
                 fit_revisions.insert(gpu_type.clone(), revision);
             }
-            fits.insert(gpu_type, fit.read().map_err(|error| error.within(&name).within("fits"))?);
+            fits.insert(gpu_type, within("fits", within(&name, fit.read()))?);
         }
         Ok(AgentState {
-            profile: profile(self.profile).map_err(|error| error.within("profile"))?,
-            noise: self.noise.read().map_err(|error| error.within("noise"))?,
+            profile: within("profile", profile(self.profile))?,
+            noise: within("noise", self.noise.read())?,
             fits,
             fit_revisions,
             micro_max: self.micro_max.iter().map(|(name, most)| (GpuType::new(name), most.0)).collect(),
-            plan: plan.map_err(|error| error.within("plan"))?,
+            plan: within("plan", plan)?,
             placement,
             gpu_type: self.gpu_type.map(|name| GpuType::new(&name)),
             steps_since_change: self.steps_since_change,
-            exploring: exploring.map_err(|error| error.within("exploring"))?,
+            exploring: within("exploring", exploring)?,
             learning_rate_factor: self.learning_rate_factor.0,
             progress: self.progress.0,
             samples: self.samples,
@@ -56,32 +50,27 @@ impl wire::State {
     }
 }
 
-fn placement(nodes: AtLeastOne, replicas: AtLeastOne) -> Read<Placement> {
+fn placement(nodes: AtLeastOne, replicas: AtLeastOne) -> Result<Placement, Problem> {
     let problem = Problem::MoreNodesThanReplicas { nodes: nodes.0, replicas: replicas.0 };
-    Placement::new(nodes.0, replicas.0).ok_or_else(|| here(problem))
+    Placement::new(nodes.0, replicas.0).ok_or(problem)
 }
 
 impl wire::Plan {
     /// A plan follows from the samples, the replicas and the passes: there is one way to deal them.
-    fn read(self, placement: Option<Placement>) -> Read<BatchPlan> {
-        let placement = placement.ok_or_else(|| here(Problem::NoPlacement))?;
-        let plan = BatchPlan::split(GlobalBatch(self.global), placement, self.accum_steps);
-        plan.filter(|plan| plan.atomic_batch() == self.atomic_batch.0).ok_or_else(|| {
-            here(Problem::Plan {
-                global: self.global,
-                atomic_batch: self.atomic_batch.0,
-                accum_steps: self.accum_steps,
-                replicas: placement.n_replicas(),
-            })
-        })
+    fn read(self, placement: Option<Placement>) -> Result<BatchPlan, Problem> {
+        let Self { global, atomic_batch: AtLeastOne(atomic_batch), accum_steps } = self;
+        let placement = placement.ok_or(Problem::NoPlacement)?;
+        let plan = BatchPlan::split(GlobalBatch(global), placement, accum_steps);
+        let problem = Problem::Plan { global, atomic_batch, accum_steps, replicas: placement.n_replicas() };
+        plan.filter(|plan| plan.atomic_batch() == atomic_batch).ok_or(problem)
     }
 }
 
 impl wire::Exploring {
     fn read(self, placement: Option<Placement>) -> Read<Exploring> {
         Ok(Exploring {
-            plan: self.plan.read(placement).map_err(|error| error.within("plan"))?,
-            before: self.before.read(placement).map_err(|error| error.within("before"))?,
+            plan: within("plan", self.plan.read(placement))?,
+            before: within("before", self.before.read(placement))?,
             steps_left: self.steps_left,
         })
     }
@@ -90,17 +79,11 @@ impl wire::Exploring {
 impl wire::Noise {
     fn read(self) -> Read<NoiseState> {
         Ok(NoiseState {
-            estimator: match self.estimator {
-                wire::Estimator::Pairs => Estimator::Pairs,
-                wire::Estimator::Differences => Estimator::Differences,
-            },
-            space: match self.space {
-                wire::Space::Plain => GradientSpace::Plain,
-                wire::Space::Preconditioned => GradientSpace::Preconditioned,
-            },
+            estimator: self.estimator,
+            space: self.space,
             block: self.block.read(),
             held_back: self.held_back.read(),
-            running: self.running.read().map_err(|error| error.within("running"))?,
+            running: within("running", self.running.read())?,
             acted: self.acted.map(|acted| acted.0),
             steps_known: self.steps_known.0,
             n_measured: self.n_measured.0,
@@ -125,7 +108,7 @@ impl wire::Running {
     fn read(self) -> Read<RunningMoments> {
         // The mean is a quotient of this.
         if self.n_blocks > 0 && self.weight.0 <= 0.0 {
-            return Err(FieldError::at("weight", Problem::NoWeight { n_blocks: self.n_blocks }));
+            return within("weight", Err(Problem::NoWeight { n_blocks: self.n_blocks }));
         }
         Ok(RunningMoments {
             sqr: self.sqr,
@@ -141,16 +124,17 @@ impl wire::Running {
 fn profile(wire: Vec<wire::ProfileEntry>) -> Read<Profile> {
     let mut entries = BTreeMap::new();
     for (index, entry) in wire.into_iter().enumerate() {
-        let (key, entry) = entry.read().map_err(|error| error.within_item(index))?;
+        let item = format!("[{index}]");
+        let (key, entry) = within(&item, entry.read())?;
         if entries.insert(key, entry).is_some() {
-            return Err(here(Problem::Repeated).within_item(index));
+            return within(&item, Err(Problem::Repeated));
         }
     }
     Ok(Profile { entries })
 }
 
 impl wire::ProfileEntry {
-    fn read(self) -> Read<(ProfileKey, ProfileEntry)> {
+    fn read(self) -> Result<(ProfileKey, ProfileEntry), Problem> {
         let placement = placement(self.nodes, self.replicas)?;
         let key =
             ProfileKey { gpu_type: GpuType::new(&self.gpu_type), placement, micro_batch: self.micro_batch.0 };
@@ -167,63 +151,53 @@ impl wire::ProfileEntry {
 
 impl wire::Fit {
     fn read(self) -> Read<Fit> {
-        let errors = [
-            ("mean_relative_error", self.mean_relative_error),
-            ("worst_relative_error", self.worst_relative_error),
-        ];
-        if let Some((key, error)) = errors.into_iter().find(|(_, error)| *error < 0.0) {
-            let (found, expected) = (error.to_string(), "a number, zero or more".to_owned());
-            return Err(FieldError::at(key, Problem::Value { found, expected }));
-        }
         Ok(Fit {
-            params: self.params.read(&self.form).map_err(|error| error.within("params"))?,
-            undetermined: undetermined(&self.undetermined).map_err(|error| error.within("undetermined"))?,
+            params: within("params", self.params.read(&self.form))?,
+            undetermined: within("undetermined", undetermined(self.undetermined))?,
             objective: self.objective,
-            error: RelativeError { mean: self.mean_relative_error, worst: self.worst_relative_error },
-            coverage: self.coverage.read().map_err(|error| error.within("coverage"))?,
+            error: RelativeError {
+                mean: within("mean_relative_error", not_negative(self.mean_relative_error))?,
+                worst: within("worst_relative_error", not_negative(self.worst_relative_error))?,
+            },
+            coverage: within("coverage", self.coverage.read())?,
         })
     }
 }
 
-fn undetermined(names: &[String]) -> Read<Vec<Parameter>> {
-    let parameter = |(index, name): (usize, &String)| {
+fn not_negative(number: f64) -> Result<f64, Problem> {
+    if number < 0.0 { Err(Problem::Negative(number)) } else { Ok(number) }
+}
+
+fn undetermined(names: Vec<String>) -> Read<Vec<Parameter>> {
+    let parameter = |(index, name)| {
         let found = Parameter::ALL.into_iter().find(|parameter| parameter.name() == name);
-        found.ok_or_else(|| {
-            let (found, expected) = (name.clone(), "the name of a parameter".to_owned());
-            here(Problem::Value { found, expected }).within_item(index)
-        })
+        within(&format!("[{index}]"), found.ok_or(Problem::Parameter(name)))
     };
-    names.iter().enumerate().map(parameter).collect()
+    names.into_iter().enumerate().map(parameter).collect()
 }
 
 impl wire::Params {
     fn read(self, form: &wire::Form) -> Read<PerfParams> {
-        let missing = |key: &'static str| move || FieldError::at(key, Problem::Missing);
-        let unknown = |key, is_there: bool| {
-            if is_there { Err(FieldError::at(key, Problem::Unknown)) } else { Ok(()) }
-        };
-        if matches!(form, wire::Form::Table) {
-            unknown("alpha_grad", self.alpha_grad.is_some())?;
-            unknown("beta_grad", self.beta_grad.is_some())?;
-        } else {
-            unknown("table", self.table.is_some())?;
-        }
-        if !matches!(form, wire::Form::Roofline) {
-            unknown("delta_grad", self.delta_grad.is_some())?;
-        }
-        let alpha = || Ok(self.alpha_grad.ok_or_else(missing("alpha_grad"))?.0);
-        let beta = || Ok(self.beta_grad.ok_or_else(missing("beta_grad"))?.0);
         let grad = match form {
-            wire::Form::Linear => Compute::Linear { alpha: alpha()?, beta: beta()? },
+            wire::Form::Linear => {
+                absent("table", self.table.as_ref())?;
+                absent("delta_grad", self.delta_grad)?;
+                let alpha = present("alpha_grad", self.alpha_grad)?.0;
+                Compute::Linear { alpha, beta: present("beta_grad", self.beta_grad)?.0 }
+            }
             wire::Form::Roofline => {
-                let delta = self.delta_grad.ok_or_else(missing("delta_grad"))?;
-                Compute::Roofline { alpha: alpha()?, beta: beta()?, delta }
+                absent("table", self.table.as_ref())?;
+                let alpha = present("alpha_grad", self.alpha_grad)?.0;
+                let beta = present("beta_grad", self.beta_grad)?.0;
+                Compute::Roofline { alpha, beta, delta: present("delta_grad", self.delta_grad)? }
             }
             wire::Form::Table => {
-                let points = self.table.ok_or_else(missing("table"))?;
-                let table =
-                    StepTable::new(points.into_iter().map(|(micro_batch, secs)| (micro_batch.0, secs.0)));
-                Compute::Table(table.map_err(|cause| FieldError::at("table", Problem::Table(cause)))?)
+                absent("alpha_grad", self.alpha_grad)?;
+                absent("beta_grad", self.beta_grad)?;
+                absent("delta_grad", self.delta_grad)?;
+                let points = present("table", self.table)?.into_iter();
+                let table = StepTable::new(points.map(|(micro_batch, secs)| (micro_batch.0, secs.0)));
+                Compute::Table(within("table", table.map_err(Problem::Table))?)
             }
         };
         let params = PerfParams {
@@ -233,24 +207,30 @@ impl wire::Params {
             gamma: self.gamma,
             optimizer_step: self.optimizer_step.0,
         };
-        params.validate().map_err(|cause| here(Problem::Params(cause)))?;
+        params.validate().map_err(Problem::Params)?;
         Ok(params)
     }
 }
 
+fn present<T>(key: &str, parameter: Option<T>) -> Read<T> {
+    within(key, parameter.ok_or(Problem::Missing))
+}
+
+fn absent<T>(key: &str, parameter: Option<T>) -> Read<()> {
+    within(key, parameter.map_or(Ok(()), |_| Err(Problem::Unknown)))
+}
+
 impl wire::Coverage {
     fn read(self) -> Read<Coverage> {
-        let range = |key: &'static str| {
-            move |(AtLeastOne(low), AtLeastOne(high))| {
-                let range = (low <= high).then_some((low, high));
-                range.ok_or_else(|| FieldError::at(key, Problem::EmptyRange { low, high }))
-            }
-        };
         Ok(Coverage {
-            micro_batch: range("micro_batch")(self.micro_batch)?,
+            micro_batch: within("micro_batch", range(self.micro_batch))?,
             alone: self.alone,
-            one_node: self.one_node.map(range("one_node")).transpose()?,
-            distributed: self.distributed.map(range("distributed")).transpose()?,
+            one_node: within("one_node", self.one_node.map(range).transpose())?,
+            distributed: within("distributed", self.distributed.map(range).transpose())?,
         })
     }
+}
+
+fn range((AtLeastOne(low), AtLeastOne(high)): (AtLeastOne, AtLeastOne)) -> Result<(u32, u32), Problem> {
+    if low <= high { Ok((low, high)) } else { Err(Problem::EmptyRange { low, high }) }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::{Error as _, Unexpected};
+use pollux_agent::GradientSpace;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Serialize, Deserialize)]
@@ -52,8 +53,10 @@ pub(super) struct Exploring {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Noise {
-    pub(super) estimator: Estimator,
-    pub(super) space: Space,
+    #[serde(with = "Estimator")]
+    pub(super) estimator: pollux_model::Estimator,
+    #[serde(with = "Space")]
+    pub(super) space: GradientSpace,
     pub(super) acted: Option<Positive>,
     pub(super) steps_known: Count,
     pub(super) n_measured: Count,
@@ -64,15 +67,15 @@ pub(super) struct Noise {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Estimator {
+#[serde(remote = "pollux_model::Estimator", rename_all = "snake_case")]
+enum Estimator {
     Pairs,
     Differences,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Space {
+#[serde(remote = "GradientSpace", rename_all = "snake_case")]
+enum Space {
     Plain,
     Preconditioned,
 }
@@ -179,7 +182,7 @@ macro_rules! checked {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let check: fn($of) -> bool = $check;
                 let number = <$of>::deserialize(deserializer)?;
-                let refused = || D::Error::invalid_value(Unexpected::Other("another"), &$expected);
+                let refused = || D::Error::custom(format_args!("`{number:?}` is not {}", $expected));
                 check(number).then_some(Self(number)).ok_or_else(refused)
             }
         }

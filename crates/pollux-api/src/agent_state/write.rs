@@ -1,10 +1,8 @@
 //! From an agent's state to the format. Every field is named, so that a new one cannot be forgotten here.
 
-use pollux_agent::{
-    AgentState, Exploring, GradientSpace, MomentSums, NoiseState, ProfileEntry, ProfileKey, RunningMoments,
-};
+use pollux_agent::{AgentState, Exploring, MomentSums, NoiseState, ProfileEntry, ProfileKey, RunningMoments};
 use pollux_model::fit::{Coverage, Fit, Parameter};
-use pollux_model::{Affine, BatchPlan, Compute, Estimator, PerfParams, Placement, Timestamp};
+use pollux_model::{Affine, BatchPlan, Compute, PerfParams, Placement, StepTable, Timestamp};
 
 use super::VERSION;
 use super::wire::{self, AtLeastOne, Count, LogSecs, NotNegative, Positive, Share, SmallCount};
@@ -92,14 +90,8 @@ impl From<&NoiseState> for wire::Noise {
             n_implausible,
         } = noise;
         Self {
-            estimator: match estimator {
-                Estimator::Pairs => wire::Estimator::Pairs,
-                Estimator::Differences => wire::Estimator::Differences,
-            },
-            space: match space {
-                GradientSpace::Plain => wire::Space::Plain,
-                GradientSpace::Preconditioned => wire::Space::Preconditioned,
-            },
+            estimator,
+            space,
             acted: acted.map(Positive),
             steps_known: Count(steps_known),
             n_measured: Count(n_measured),
@@ -170,15 +162,13 @@ impl From<&PerfParams> for wire::Params {
         let PerfParams { grad, sync_local, sync_node, gamma, optimizer_step } = params;
         let Affine { alpha: alpha_local, beta: beta_local } = *sync_local;
         let Affine { alpha: alpha_node, beta: beta_node } = *sync_node;
-        let (alpha_grad, beta_grad, delta_grad) = match *grad {
-            Compute::Linear { alpha, beta } => (Some(alpha), Some(beta), None),
-            Compute::Roofline { alpha, beta, delta } => (Some(alpha), Some(beta), Some(delta)),
-            Compute::Table(_) => (None, None, None),
+        let points = |table: &StepTable| {
+            table.points().iter().map(|&(micro, secs)| (AtLeastOne(micro), Positive(secs))).collect()
         };
-        let table = if let Compute::Table(table) = grad {
-            Some(table.points().iter().map(|&(micro, secs)| (AtLeastOne(micro), Positive(secs))).collect())
-        } else {
-            None
+        let (table, alpha_grad, beta_grad, delta_grad) = match grad {
+            &Compute::Linear { alpha, beta } => (None, Some(alpha), Some(beta), None),
+            &Compute::Roofline { alpha, beta, delta } => (None, Some(alpha), Some(beta), Some(delta)),
+            Compute::Table(table) => (Some(points(table)), None, None, None),
         };
         Self {
             table,

@@ -44,41 +44,56 @@ fn what_is_no_state_of_this_version_is_refused() {
             &format!("agent state version {shown} is not one this build understands (1)"),
         );
     }
-    check_text(r#"{"version": 1}"#, "agent state: `progress`: missing");
+    check_text(r#"{"version": 1}"#, "agent state: missing field `progress`");
 }
 
 #[test]
 fn fields_that_are_missing_or_unknown_are_named() {
     let none = json!("(none)");
-    check_error("/noise/running/weight", &none, "`noise.running.weight`: missing");
-    check_error("/profile/1/micro_batch", &none, "`profile[1].micro_batch`: missing");
-    check_error("/fits/t4/objective", &none, "`fits.t4.objective`: missing");
-    check_error("/noise/colour", &json!(3), "`noise.colour`: unknown field");
+    check_error("/noise/running/weight", &none, "`noise.running`: missing field `weight`");
+    check_error("/profile/1/micro_batch", &none, "`profile[1]`: missing field `micro_batch`");
+    check_error("/fits/t4/objective", &none, "`fits.t4`: missing field `objective`");
+    check_error(
+        "/noise/colour",
+        &json!(3),
+        "`noise.colour`: unknown field `colour`, expected one of `estimator`, `space`, `acted`, `steps_known`, \
+         `n_measured`, `n_implausible`, `block`, `held_back`, `running`",
+    );
     check_error("/fits/t4/params/table", &json!([]), "`fits.t4.params.table`: unknown field");
-    check_error("/a\nb", &json!(3), "`a\\nb`: unknown field");
+    check_error(
+        "/a\nb",
+        &json!(3),
+        "`a\\nb`: unknown field `a\\nb`, expected one of `version`, `progress`, `samples`, \
+         `learning_rate_factor`, `most_replicas`, `gpu_type`, `placement`, `plan`, `steps_since_change`, \
+         `exploring`, `last_report_us`, `micro_max`, `noise`, `fits`, `profile`",
+    );
 }
 
 #[test]
 fn values_that_are_wrong_are_named() {
     check_error("/progress", &json!(-0.5), "`progress`: `-0.5` is not a number, zero or more");
-    check_error("/progress", &Value::Null, "`progress`: `null` is not a number");
+    check_error("/progress", &Value::Null, "`progress`: invalid type: null, expected f64");
     check_error(
         "/learning_rate_factor",
         &json!(0.0),
         "`learning_rate_factor`: `0.0` is not a number above zero",
     );
-    check_error("/samples", &json!(-1), "`samples`: `-1` is not a whole number, zero or more");
+    check_error("/samples", &json!(-1), "`samples`: invalid value: integer `-1`, expected u64");
     check_error(
         "/most_replicas",
         &json!(1_u64 << 32),
-        "`most_replicas`: `4294967296` is not a whole number up to 4294967295",
+        "`most_replicas`: invalid value: integer `4294967296`, expected u32",
     );
-    check_error("/gpu_type", &json!(4), "`gpu_type`: `4` is not a text");
+    check_error("/gpu_type", &json!(4), "`gpu_type`: invalid type: integer `4`, expected a string");
     check_error("/micro_max/t4", &json!(0), "`micro_max.t4`: `0` is not a whole number, 1 or more");
-    check_error("/noise", &json!([1, 2]), "`noise`: `[1,2]` is not an object");
-    check_error("/noise/acted", &json!(-3), "`noise.acted`: `-3` is not a number above zero");
-    check_error("/noise/running/sqr", &Value::Null, "`noise.running.sqr`: `null` is not a number");
-    check_error("/noise/running/sqr", &json!("NaN"), "`noise.running.sqr`: `\"NaN\"` is not a number");
+    check_error("/noise", &json!([1, 2]), "`noise[0]`: expected value");
+    check_error("/noise/acted", &json!(-3), "`noise.acted`: `-3.0` is not a number above zero");
+    check_error("/noise/running/sqr", &Value::Null, "`noise.running.sqr`: invalid type: null, expected f64");
+    check_error(
+        "/noise/running/sqr",
+        &json!("NaN"),
+        "`noise.running.sqr`: invalid type: string \"NaN\", expected f64",
+    );
     check_error(
         "/noise/running/weight",
         &json!(1.5),
@@ -87,9 +102,9 @@ fn values_that_are_wrong_are_named() {
     check_error(
         "/noise/space",
         &json!("flat"),
-        "`noise.space`: `\"flat\"` is not `plain` or `preconditioned`",
+        "`noise.space`: unknown variant `flat`, expected `plain` or `preconditioned`",
     );
-    check_error("/noise/estimator", &json!(1), "`noise.estimator`: `1` is not a name");
+    check_error("/noise/estimator", &json!(1), "`noise.estimator`: expected value");
     check_error(
         "/noise/n_measured",
         &json!(u64::MAX),
@@ -100,7 +115,7 @@ fn values_that_are_wrong_are_named() {
     check_error(
         "/profile/0/micro_batch",
         &json!(8.5),
-        &format!("{at}: `8.5` is not a whole number up to 4294967295"),
+        &format!("{at}: invalid type: floating point `8.5`, expected u32"),
     );
     check_error(
         "/profile/0/replicas",
@@ -110,19 +125,27 @@ fn values_that_are_wrong_are_named() {
     check_error(
         "/profile/0/deviation",
         &json!(-1),
-        "`profile[0].deviation`: `-1` is not a number, zero or more",
+        "`profile[0].deviation`: `-1.0` is not a number, zero or more",
     );
     check_error(
         "/profile/0/log_optim",
         &json!(1e9),
         "`profile[0].log_optim`: `1000000000.0` is not the logarithm of a time",
     );
-    check_error("/profile/0/first", &json!([[1.0]]), "`profile[0].first[0]`: `[1.0]` is not a list of two");
-    check_error("/fits/t4/params/gamma", &json!("x"), "`fits.t4.params.gamma`: `\"x\"` is not a number");
+    check_error(
+        "/profile/0/first",
+        &json!([[1.0]]),
+        "`profile[0].first[0]`: invalid length 1, expected a tuple of size 2",
+    );
+    check_error(
+        "/fits/t4/params/gamma",
+        &json!("x"),
+        "`fits.t4.params.gamma`: invalid type: string \"x\", expected f64",
+    );
     check_error(
         "/fits/t4/form",
         &json!("cubic"),
-        "`fits.t4.form`: `\"cubic\"` is not `linear` or `roofline` or `table`",
+        "`fits.t4.form`: unknown variant `cubic`, expected one of `linear`, `roofline`, `table`",
     );
 }
 
