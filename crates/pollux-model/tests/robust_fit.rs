@@ -293,3 +293,15 @@ fn the_papers_form_is_kept_when_asked_for() {
     assert_eq!(fit.params.grad.form(), "linear");
     assert_eq!(fit.params.optimizer_step.to_bits(), 0);
 }
+
+#[test]
+fn what_a_form_does_not_have_it_does_not_leave_open() {
+    let seen: Vec<Observation> = [(1, 2), (1, 4), (2, 8)]
+        .map(|(n, k)| observe(&truth(), placement(n, k), 16, 0.0, &mut Dice(1)))
+        .to_vec();
+    for (compute, open) in [(ComputeChoice::Linear, false), (ComputeChoice::Auto, true)] {
+        let fit = fit(&FitRequest { observations: &seen, compute, ..FitRequest::default() }).unwrap();
+        assert_eq!(fit.undetermined.contains(&Parameter::OptimizerStep), open, "{compute:?}");
+        assert!(!fit.undetermined.contains(&Parameter::DeltaGrad), "{compute:?}");
+    }
+}

@@ -37,6 +37,7 @@ const NEGLIGIBLE: f64 = 1e-4;
 
 /// A model fitted in one form.
 pub(super) struct Candidate {
+    objective: Objective,
     problem: Problem,
     theta: Vector,
     at: Evaluation,
@@ -124,8 +125,8 @@ impl Candidate {
                 }
             }
             // A previous fit far from these data would only lead astray.
-            let objective = |theta| problem.evaluate(&problem.clamp(theta)).objective;
-            if objective(warm) < objective(theta) {
+            let value = |theta| problem.evaluate(&problem.clamp(theta)).objective;
+            if value(warm) < value(theta) {
                 theta = warm;
             }
         }
@@ -134,7 +135,7 @@ impl Candidate {
         if exp(theta[OPTIMIZER]) < NEGLIGIBLE * fastest {
             theta[OPTIMIZER] = problem.low[OPTIMIZER];
         }
-        Self { problem, theta, at, assumed }
+        Self { objective, problem, theta, at, assumed }
     }
 
     pub(super) fn objective(&self) -> f64 {
@@ -198,8 +199,10 @@ impl Candidate {
         let at_floor = |k: usize| k != DELTA && k != GAMMA && self.theta[k] <= self.problem.low[k] + 1e-6;
         let part_of_form = |k: usize| match (&self.problem.form, k) {
             (Form::Table(_), ALPHA_GRAD | BETA_GRAD | DELTA) | (Form::Linear, DELTA) => false,
-            // Where others are fitted too it was measured on its own.
-            (_, OPTIMIZER) => self.problem.free[OPTIMIZER] || !coverage.alone,
+            // The paper has none; and where others are fitted too it was measured on its own.
+            (_, OPTIMIZER) => {
+                self.objective == Objective::Product && (self.problem.free[OPTIMIZER] || !coverage.alone)
+            }
             _ => true,
         };
         (0..N)

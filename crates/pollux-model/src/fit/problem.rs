@@ -127,7 +127,7 @@ impl Problem {
                     log_optim: ln(observation.optim_secs()),
                     weight: scaled(observation) / total,
                     log_grad: match &form {
-                        // Next to a point a million times larger, rounding can leave nothing.
+                        // Between two of the smallest floats there are can lie nothing.
                         Form::Table(table) => ln(table.secs(micro_batch).max(f64::MIN_POSITIVE)),
                         _ => 0.0,
                     },
