@@ -184,22 +184,16 @@ impl Agent {
 
     fn choose(&mut self, gpu_type: &GpuType, placement: Placement) -> Option<(BatchPlan, BatchReason)> {
         let limits = self.limits_on(gpu_type);
-        let state = &mut self.state;
+        let state = &self.state;
         let moved = state.placement != Some(placement) || state.gpu_type.as_ref() != Some(gpu_type);
-        let mut base = state.plan;
-        let mut experiment_over = false;
-        match &state.exploring {
-            Some(exploring) if !moved && exploring.steps_left > 0 => {
-                return Some((exploring.plan, BatchReason::Explore));
-            }
-            Some(exploring) => {
-                base = Some(exploring.before);
-                state.exploring = None;
-                experiment_over = true;
-            }
-            None => {}
+        let experiment = state.exploring;
+        if let Some(experiment) = experiment
+            && !moved
+            && experiment.steps_left > 0
+        {
+            return Some((experiment.plan, BatchReason::Explore));
         }
-        let Some(base) = base else {
+        let Some(base) = experiment.map_or(state.plan, |experiment| Some(experiment.before)) else {
             return Some((batching::initial_plan(&limits, placement)?, BatchReason::Initial));
         };
         let current = if !moved && limits.allows(placement, base) {
@@ -207,6 +201,8 @@ impl Agent {
         } else {
             batching::carried_over(&limits, base, placement)?
         };
+        // Nothing is given up before it is sure that these GPUs can be used.
+        self.state.exploring = None;
         if let Some(plan) = self.plan_to_explore(&limits, gpu_type, placement, current, moved) {
             let steps_left = self.config.settings.explore_steps;
             self.state.exploring = Some(Exploring { plan, before: current, steps_left });
@@ -222,7 +218,7 @@ impl Agent {
         }
         let reason = if moved {
             BatchReason::NewPlacement
-        } else if experiment_over {
+        } else if experiment.is_some() {
             BatchReason::Explored
         } else if limits.is_fixed() {
             BatchReason::OnlyChoice
