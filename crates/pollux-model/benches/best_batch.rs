@@ -242,8 +242,8 @@ fn time(cases: &[Case], rounds: u32, of: impl Fn(&Case) -> f64) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / (f64::from(rounds) * cases.len() as f64)
 }
 
-/// Runs and reports one set of cases; whether it keeps the target.
-fn compare(name: &str, cases: &[Case], repeats: u32, rounds: u32) -> bool {
+/// Runs and reports one set of cases.
+fn compare(name: &str, cases: &[Case], repeats: u32, rounds: u32) {
     let (mut ours, mut artifact, mut sampled) = (Vec::new(), Vec::new(), Vec::new());
     for repeat in 0..=repeats {
         let times = [
@@ -278,15 +278,14 @@ fn compare(name: &str, cases: &[Case], repeats: u32, rounds: u32) -> bool {
     println!("  ours, exact                    {}", Spread::of(ours.iter().copied()));
     println!("  {SAMPLES} samples, artifact           {}", Spread::of(artifact.iter().copied()));
     println!("  {SAMPLES} samples, our step times     {}", Spread::of(sampled.iter().copied()));
-    let kept = ratio.median >= TARGET;
-    println!("  times faster than the faster   {ratio:.2}   target {TARGET}: {}", verdict(kept));
+    let kept = verdict(ratio.median >= TARGET);
+    println!("  times faster than the faster   {ratio:.2}   target {TARGET}: {kept}");
     println!(
         "  goodput lost by sampling, at most: {:.2} % by our step times, {:.2} % by the artifact, which goes over \
          a limit in {over} cases besides",
         100.0 * shortfall,
         100.0 * artifact_shortfall
     );
-    kept
 }
 
 fn main() {

@@ -97,7 +97,7 @@ impl Digits {
 
     /// Examples drawn with replacement.
     pub fn draw(&self, dice: &mut Dice, count: usize) -> Vec<usize> {
-        (0..count).map(|_| dice.below(self.len())).collect()
+        (0..count).map(|_| dice.whole(0, self.len() as u64 - 1) as usize).collect()
     }
 }
 
