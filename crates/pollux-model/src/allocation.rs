@@ -57,7 +57,8 @@ impl Allocation {
 
     /// The amount in GPUs, all nodes together.
     pub fn gpus(&self) -> f64 {
-        self.0.values().map(|share| share.gpus()).sum()
+        // Not `sum`, which is -0.0 of nothing.
+        self.0.values().fold(0.0, |sum, share| sum + share.gpus())
     }
 
     /// The shape of this allocation; nothing for an empty one.
@@ -128,6 +129,12 @@ mod tests {
     fn zero_counts_leave_no_trace() {
         assert_eq!(Allocation::whole([(NodeId(3), 0)]), Allocation::none());
         assert_eq!(Allocation::none().placement(), None);
+    }
+
+    #[test]
+    fn nothing_is_no_gpus_and_not_minus_none() {
+        assert!(Allocation::none().gpus().is_sign_positive());
+        assert_eq!(format!("{}", Allocation::none().gpus()), "0");
     }
 
     #[test]

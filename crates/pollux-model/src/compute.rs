@@ -57,6 +57,19 @@ impl Compute {
         }
     }
 
+    /// Most samples per second that any micro-batch up to `micro_max` reaches.
+    pub(crate) fn best_rate(&self, micro_max: u32) -> f64 {
+        let rate = |micro_batch: u32| f64::from(micro_batch) / self.secs(f64::from(micro_batch));
+        let points = match self {
+            // More samples spread the constant part thinner.
+            Self::Linear { .. } | Self::Roofline { .. } => &[],
+            // Between two points the rate is monotone, and it does not grow beyond the last.
+            Self::Table(table) => table.points(),
+        };
+        let within = points.iter().map(|&(at, _)| at).filter(|&at| at <= micro_max);
+        within.chain([micro_max]).map(rate).fold(0.0, f64::max)
+    }
+
     /// Whether this describes a time: all parts finite and not negative, and not all zero.
     pub fn is_valid(&self) -> bool {
         let (low, high) = EXPONENT_RANGE;

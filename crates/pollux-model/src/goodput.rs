@@ -84,4 +84,12 @@ impl GoodputModel {
     pub fn best_goodput(&self, placement: Placement) -> Goodput {
         self.best_batch(placement).map_or(Goodput::default(), |plan| self.goodput(placement, plan))
     }
+
+    /// No number of GPUs, however placed, has a goodput above this many useful samples per second for each.
+    ///
+    /// A step takes at least its forward and backward passes, and no batch above the initial one is worth
+    /// more than its samples. Lets an allocator skip what cannot matter.
+    pub fn ceiling_per_gpu(&self) -> Goodput {
+        Goodput::new(self.params.grad.best_rate(self.limits.micro_max()))
+    }
 }

@@ -7,6 +7,24 @@ pub(crate) fn is_quick() -> bool {
     std::env::args().any(|argument| argument == "--quick")
 }
 
+/// CPU seconds this thread has used: what else the machine does is not in them. Elapsed time where the system
+/// does not say.
+#[allow(dead_code, reason = "not every benchmark needs it")]
+pub(crate) fn cpu_secs() -> f64 {
+    // Linux brings the figure up to date when it switches tasks: offer it the chance.
+    std::thread::yield_now();
+    let nanos = std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    nanos.map_or_else(elapsed_secs, |nanos| nanos as f64 / 1e9)
+}
+
+#[allow(dead_code, reason = "not every benchmark needs it")]
+fn elapsed_secs() -> f64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
+}
+
 /// Median and range of repeated measurements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {

@@ -31,6 +31,16 @@ impl Dice {
         self.unit() < probability
     }
 
+    /// An index into a list of this length.
+    pub fn index(&mut self, len: usize) -> usize {
+        (self.bits() % len as u64) as usize
+    }
+
+    /// One of these.
+    pub fn one_of<T: Copy>(&mut self, these: &[T]) -> T {
+        these[self.index(these.len())]
+    }
+
     /// Standard normal, by the sum of twelve uniforms: close enough for test noise.
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0

@@ -1,0 +1,38 @@
+//! Who holds which GPUs.
+//!
+//! A [`Policy`] turns a [`Snapshot`] and a seed into a [`Plan`]: an allocation for each job, with the reason, and
+//! for policies with an objective a certificate of how close to the best it is. The objective of the Pollux
+//! paper (Qiao et al., OSDI 2021) is solved by prices and local search; see `docs/concepts/allocation.md`.
+//!
+//! Pure: no files, sockets, clock, environment or ambient randomness.
+
+mod exchange;
+mod ga;
+mod groups;
+mod plan;
+mod policy;
+mod pollux;
+pub mod problem;
+mod random;
+mod reason;
+mod round;
+mod settings;
+mod size_aware;
+mod snapshot;
+pub mod solve;
+mod tables;
+mod utility;
+mod valuation;
+
+pub use ga::{Genetic, Variant};
+pub use plan::{Certificate, Decision, JobPlan, Limit, Plan, Reason, Starved, Step, Stopped, Work};
+pub use policy::{About, AnyPolicy, Cadence, Policy, Seed, Terms};
+pub use pollux::{Pollux, policies};
+pub use settings::{Effort, FairShare, RestartPrice, Settings};
+pub use size_aware::SizeAware;
+pub use snapshot::{
+    Carried, Cluster, Freedom, Group, GroupId, Job, Knowledge, Known, Learned, Node, NodeState, Population,
+    Priority, Snapshot, SnapshotError,
+};
+pub use utility::Utility;
+pub use valuation::{JobValue, Judgement, Pool, Source, Stake, Valuation};

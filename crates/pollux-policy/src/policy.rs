@@ -1,0 +1,108 @@
+//! What a policy is.
+
+use std::time::Duration;
+
+use crate::plan::Plan;
+use crate::snapshot::{Knowledge, Known, Snapshot};
+
+/// A scheduling policy: a function from a round's snapshot and a seed to a plan.
+///
+/// What it may know of a job is in its type: the scheduler shows it no more. It may leave jobs waiting,
+/// reject them, share GPUs among them ([`pollux_model::GpuShare`]) and choose its cadence.
+pub trait Policy {
+    /// What it may know of each job beyond what every scheduler sees.
+    type Knows: Knowledge;
+
+    /// Its name and where it comes from.
+    fn about(&self) -> About;
+
+    /// When it wants to be asked.
+    fn cadence(&self) -> Cadence {
+        Cadence { every: Duration::from_mins(1), on_events: false }
+    }
+
+    /// The plan: a function of its arguments alone. Caches may save time, never change it.
+    fn plan(&self, snapshot: &Snapshot<Self::Knows>, terms: &Terms<'_>) -> Plan;
+}
+
+/// A policy's card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The name it is chosen by.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Who thought of it.
+    pub source: &'static str,
+}
+
+/// When a policy wants to be asked for a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cadence {
+    /// At least this often.
+    pub every: Duration,
+    /// Also whenever a job arrives or ends.
+    pub on_events: bool,
+}
+
+/// The seed of one plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seed(pub u64);
+
+/// How a plan is to be made.
+#[derive(Clone, Copy, Default)]
+pub struct Terms<'a> {
+    /// The source of all randomness.
+    pub seed: Seed,
+    /// Units of work instead of the policy's own budget; to repeat a plan that a deadline cut.
+    pub work: Option<u64>,
+    /// Says when time is up. Asked now and then; a plan it cuts is recorded as cut.
+    pub deadline: Option<&'a dyn Fn() -> bool>,
+}
+
+impl Terms<'_> {
+    /// With this seed and nothing else.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed: Seed(seed), ..Self::default() }
+    }
+
+    /// Whether time is up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|passed| passed())
+    }
+}
+
+impl std::fmt::Debug for Terms<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, work, deadline } = self;
+        f.debug_struct("Terms")
+            .field("seed", seed)
+            .field("work", work)
+            .field("deadline", &deadline.is_some())
+            .finish()
+    }
+}
+
+/// Any policy, whatever it knows: it is handed everything and sees its part.
+pub trait AnyPolicy: Send + Sync {
+    /// Its name and where it comes from.
+    fn about(&self) -> About;
+    /// When it wants to be asked.
+    fn cadence(&self) -> Cadence;
+    /// The plan.
+    fn plan(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan;
+}
+
+impl<P: Policy + Send + Sync> AnyPolicy for P {
+    fn about(&self) -> About {
+        Policy::about(self)
+    }
+
+    fn cadence(&self) -> Cadence {
+        Policy::cadence(self)
+    }
+
+    fn plan(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
+        Policy::plan(self, &snapshot.seen_with(), terms)
+    }
+}

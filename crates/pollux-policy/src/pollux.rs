@@ -1,0 +1,51 @@
+//! Pollux's own policies.
+
+use crate::ga::Genetic;
+use crate::plan::Plan;
+use crate::policy::{About, AnyPolicy, Policy, Terms};
+use crate::round;
+use crate::settings::Settings;
+use crate::size_aware::SizeAware;
+use crate::snapshot::{Learned, Snapshot};
+use crate::valuation::Stake;
+
+/// The Pollux objective, solved with a certificate.
+#[derive(Clone, Copy, Debug)]
+pub struct Pollux {
+    /// The objective and the effort.
+    pub settings: Settings,
+}
+
+impl Default for Pollux {
+    fn default() -> Self {
+        Self { settings: Settings::PAPER }
+    }
+}
+
+impl Policy for Pollux {
+    type Knows = Learned;
+
+    fn about(&self) -> About {
+        About {
+            name: "pollux",
+            summary: "fair shares of goodput: a power mean of speed-ups, solved with a certified gap",
+            source: "objective: Qiao et al., OSDI 2021; solver: this project",
+        }
+    }
+
+    fn plan(&self, snapshot: &Snapshot<Learned>, terms: &Terms<'_>) -> Plan {
+        let stakes: Vec<Stake> =
+            snapshot.jobs().iter().map(|job| Stake { weight: job.weight, remaining_secs: None }).collect();
+        round::plan(snapshot, &self.settings, &stakes, terms)
+    }
+}
+
+/// Every policy.
+pub fn policies() -> Vec<Box<dyn AnyPolicy>> {
+    vec![
+        Box::new(Pollux::default()),
+        Box::new(SizeAware::default()),
+        Box::new(Genetic::paper()),
+        Box::new(Genetic::osdi21()),
+    ]
+}

@@ -1,0 +1,576 @@
+//! Placing jobs at given prices, and improving what was placed.
+
+use super::dual::Shadow;
+use super::state::{Held, Kind, State, index};
+use crate::problem::Choice;
+use crate::random::Random;
+
+/// A state under improvement.
+pub(crate) struct Search<'p> {
+    pub(crate) state: State<'p>,
+    random: Random,
+    /// Price of a GPU by group and pool.
+    priced: Vec<f64>,
+    /// What prices are multiplied by at present, for each pool.
+    factors: Vec<f64>,
+    /// Units of work done.
+    pub(crate) units: u64,
+    /// What jobs held before the present attempt.
+    log: Vec<(u32, Held)>,
+    logged: Vec<u32>,
+    attempt: u32,
+    scratch: Scratch,
+}
+
+#[derive(Default)]
+struct Scratch {
+    jobs: Vec<u32>,
+    nodes: Vec<u32>,
+    at: Vec<(u32, u32)>,
+    sharers: Vec<Sharer>,
+    worth: Vec<f64>,
+    best: Vec<f64>,
+    choice: Vec<u32>,
+}
+
+/// A job that takes part in dividing a node.
+#[derive(Clone, Copy)]
+struct Sharer {
+    job: u32,
+    /// GPUs here now.
+    here: u32,
+}
+
+/// Where a job could go.
+#[derive(Clone, Copy)]
+enum Spot {
+    Keep,
+    OneNode { pool: usize, gpus: u32 },
+    Spread { pool: usize, gpus: u32 },
+}
+
+impl<'p> Search<'p> {
+    pub(crate) fn new(state: State<'p>, shadow: &Shadow, random: Random) -> Self {
+        let n_jobs = state.problem.jobs.len();
+        let n_pools = state.problem.n_pools;
+        let priced = state.hulls.priced(shadow);
+        Self {
+            state,
+            random,
+            priced,
+            factors: vec![1.0; n_pools],
+            units: 0,
+            log: Vec::new(),
+            logged: vec![0; n_jobs],
+            attempt: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Everybody keeps what they hold, where that is possible; the rest is placed.
+    pub(crate) fn keep_all(&mut self) {
+        for job in 0..self.state.held.len() {
+            if self.state.is_movable(job) && self.state.can_keep(job) {
+                self.state.keep(job);
+            }
+        }
+        self.place_idle();
+    }
+
+    /// Exactly as an answer has it.
+    pub(crate) fn put_all(&mut self, choices: &[Choice]) {
+        for (job, choice) in choices.iter().enumerate() {
+            if !self.state.is_movable(job) {
+                continue;
+            }
+            match choice {
+                Choice::Nothing => {}
+                Choice::Keep => self.state.keep(job),
+                Choice::Place(at) => {
+                    let at: Vec<(u32, u32)> = at.iter().map(|&(node, gpus)| (index(node), gpus)).collect();
+                    let pool =
+                        at.first().map_or(0, |&(node, _)| self.state.problem.nodes[node as usize].pool);
+                    let (kind, worth) = self.state.worth_at(job, pool, &at);
+                    self.state.put(job, kind, worth, &at);
+                }
+            }
+        }
+    }
+
+    /// Everybody gets what the prices suggest, the largest first, those who stay before all others.
+    pub(crate) fn place_all(&mut self, shadow: &Shadow) {
+        let hulls = self.state.hulls;
+        let mut wishes: Vec<(bool, u32, u32)> = Vec::new();
+        for job in 0..self.state.held.len() {
+            if !self.state.is_movable(job) || !hulls.has_hope(job) {
+                continue;
+            }
+            let best = hulls.best(job, &self.priced, shadow);
+            if best.keeps && self.state.can_keep(job) {
+                self.state.keep(job);
+            } else {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole GPUs")]
+                wishes.push((best.starves, best.gpus as u32, index(job)));
+            }
+        }
+        wishes.sort_by_key(|&(starves, gpus, job)| (starves, std::cmp::Reverse(gpus), job));
+        for (_, _, job) in wishes {
+            self.insert(job as usize);
+        }
+        self.place_idle();
+        self.hand_out_rest();
+    }
+
+    /// Places who holds nothing.
+    fn place_idle(&mut self) {
+        let mut idle = self.state.idle.jobs.clone();
+        idle.sort_unstable();
+        for job in idle {
+            self.insert(job as usize);
+        }
+    }
+
+    /// Hands out what is left.
+    pub(crate) fn hand_out_rest(&mut self) {
+        for node in 0..self.state.free.len() {
+            if self.state.free[node] > 0 && self.state.problem.nodes[node].open {
+                self.share(node);
+            }
+            if self.state.free[node] > 0 {
+                self.lend(node);
+            }
+        }
+    }
+
+    /// Gives a job that holds nothing its best free place, at the present factors of the prices.
+    fn insert(&mut self, job: usize) -> bool {
+        self.units += 1;
+        let state = &self.state;
+        let problem = state.problem;
+        let table = &problem.jobs[job];
+        let group = table.group.unwrap_or(problem.groups.len());
+        let mut most = f64::NEG_INFINITY;
+        let mut spot = None;
+        if let Some(keep) = &table.keep
+            && state.can_keep(job)
+        {
+            let open = keep.at.iter().filter(|&&(node, _)| problem.nodes[node].open);
+            let gpus: u32 = open.map(|&(_, gpus)| gpus).sum();
+            let pool = keep.at.first().map_or(0, |&(node, _)| problem.nodes[node].pool);
+            most = keep.worth
+                - self.factors[pool] * self.priced[group * problem.n_pools + pool] * f64::from(gpus);
+            spot = Some(Spot::Keep);
+        }
+        for (pool, options) in table.options.iter().enumerate() {
+            let price = self.factors[pool] * self.priced[group * problem.n_pools + pool];
+            let allowed = state.allowed(job, pool) as usize;
+            let on_one = options.one_node.len().min(state.most_free(pool) as usize).min(allowed);
+            let mut cost = 0.0;
+            for (k, worth) in options.one_node[..on_one].iter().enumerate() {
+                cost += price;
+                if worth - cost > most {
+                    most = worth - cost;
+                    spot = Some(Spot::OneNode { pool, gpus: index(k + 1) });
+                }
+            }
+            let room = usize::try_from(state.spread_room[pool]).unwrap_or(usize::MAX);
+            let on_several = options.spread.len().min(room.saturating_sub(1)).min(allowed.saturating_sub(1));
+            cost = price;
+            for (k, worth) in options.spread[..on_several].iter().enumerate() {
+                cost += price;
+                if worth - cost > most {
+                    most = worth - cost;
+                    spot = Some(Spot::Spread { pool, gpus: index(k + 2) });
+                }
+            }
+        }
+        match spot {
+            None => false,
+            Some(Spot::Keep) => {
+                self.state.keep(job);
+                true
+            }
+            Some(Spot::OneNode { pool, gpus }) => self.put_on_one(job, pool, gpus),
+            Some(Spot::Spread { pool, gpus }) => {
+                self.put_on_several(job, pool, gpus) || self.put_smaller(job, pool, gpus)
+            }
+        }
+    }
+
+    /// On the node that it fills best.
+    fn put_on_one(&mut self, job: usize, pool: usize, gpus: u32) -> bool {
+        let most = self.state.most_free(pool);
+        let Some(free) = (gpus..=most).find(|&free| !self.state.with_free(pool, free).is_empty()) else {
+            return false;
+        };
+        let nodes = self.state.with_free(pool, free);
+        let node = nodes[self.random.below(nodes.len())];
+        let (kind, worth) = self.state.worth_at(job, pool, &[(node, gpus)]);
+        self.state.put(job, kind, worth, &[(node, gpus)]);
+        true
+    }
+
+    /// On the emptiest nodes, the last one filled best.
+    fn put_on_several(&mut self, job: usize, pool: usize, gpus: u32) -> bool {
+        let mut at = std::mem::take(&mut self.scratch.at);
+        at.clear();
+        let mut left = gpus;
+        let mut free = self.state.most_free(pool);
+        while free > 0 && left > 0 {
+            let nodes = self.state.with_free(pool, free);
+            let start = self.random.below(nodes.len());
+            for step in 0..nodes.len() {
+                let node = nodes[(start + step) % nodes.len()];
+                if left == 0 || (left < free && !at.is_empty()) {
+                    break;
+                }
+                if self.state.may_spread_to(node as usize) {
+                    // One node is not several: leave a GPU for the next.
+                    let take = if at.is_empty() { free.min(left - 1) } else { free.min(left) };
+                    at.push((node, take));
+                    left -= take;
+                }
+            }
+            free = (free - 1).min(left.max(1));
+            if left == 0 {
+                break;
+            }
+            if left < free + 1 && !at.is_empty() {
+                // The tightest node that takes the rest at once.
+                let most = self.state.most_free(pool);
+                let last = (left..=most).find_map(|free| {
+                    let nodes = self.state.with_free(pool, free).iter();
+                    nodes.copied().find(|&node| {
+                        self.state.may_spread_to(node as usize) && at.iter().all(|&(other, _)| other != node)
+                    })
+                });
+                if let Some(node) = last {
+                    at.push((node, left));
+                    left = 0;
+                }
+            }
+        }
+        let fits = left == 0 && at.len() > 1;
+        if fits {
+            at.sort_unstable();
+            let (kind, worth) = self.state.worth_at(job, pool, &at);
+            self.state.put(job, kind, worth, &at);
+        }
+        self.scratch.at = at;
+        fits
+    }
+
+    /// What was meant for several nodes, on one.
+    fn put_smaller(&mut self, job: usize, pool: usize, gpus: u32) -> bool {
+        let most = self.state.most_free(pool).min(gpus);
+        let options = &self.state.problem.jobs[job].options[pool];
+        let best = (1..=most)
+            .filter(|&k| options.worth(k, false).is_finite())
+            .max_by(|&a, &b| options.worth(a, false).total_cmp(&options.worth(b, false)));
+        best.is_some_and(|gpus| self.put_on_one(job, pool, gpus))
+    }
+
+    /// Remembers what a job holds, once an attempt.
+    fn record(&mut self, job: usize) {
+        if self.logged[job] != self.attempt {
+            self.logged[job] = self.attempt;
+            self.log.push((index(job), self.state.held[job].clone()));
+        }
+    }
+
+    fn undo(&mut self) {
+        for at in 0..self.log.len() {
+            self.state.clear(self.log[at].0 as usize);
+        }
+        for (job, held) in std::mem::take(&mut self.log) {
+            if held.kind != Kind::Nothing {
+                self.state.put(job as usize, held.kind, held.worth, &held.at);
+            }
+        }
+    }
+
+    /// Divides a node's GPUs among the jobs that are on it in the best way there is.
+    fn share(&mut self, node: usize) {
+        let state = &self.state;
+        let pool = state.problem.nodes[node].pool;
+        let mut sharers = std::mem::take(&mut self.scratch.sharers);
+        sharers.clear();
+        let mut total = state.free[node];
+        for &job in &state.tenants[node] {
+            if state.is_movable(job as usize) {
+                let here = state.held[job as usize].at.iter().find(|&&(at, _)| at as usize == node);
+                let here = here.map_or(0, |&(_, gpus)| gpus);
+                total += here;
+                sharers.push(Sharer { job, here });
+            }
+        }
+        self.units += 1;
+        if !sharers.is_empty() && total as usize >= sharers.len() {
+            self.divide(node, pool, total, &sharers);
+        }
+        self.scratch.sharers = sharers;
+    }
+
+    fn divide(&mut self, node: usize, pool: usize, total: u32, sharers: &[Sharer]) {
+        let width = total as usize + 1;
+        let mut worth = std::mem::take(&mut self.scratch.worth);
+        worth.clear();
+        let mut before = 0.0;
+        for sharer in sharers {
+            self.push_worth(&mut worth, node, pool, total, *sharer);
+            before += self.state.held[sharer.job as usize].worth;
+        }
+        // best[g]: the most that the sharers so far make of at most g GPUs; each has at least one.
+        let mut best = std::mem::take(&mut self.scratch.best);
+        let mut choice = std::mem::take(&mut self.scratch.choice);
+        best.clear();
+        best.resize(width, 0.0);
+        choice.clear();
+        let rows = width * sharers.len();
+        choice.resize(rows + sharers.len(), 0);
+        for (turn, row) in worth.chunks(width).enumerate() {
+            for gpus in (0..width).rev() {
+                let mut most = f64::NEG_INFINITY;
+                for own in 1..=gpus {
+                    let sum = best[gpus - own] + row[own];
+                    if sum > most {
+                        most = sum;
+                        choice[turn * width + gpus] = index(own);
+                    }
+                }
+                best[gpus] = most;
+            }
+        }
+        if best[width - 1] > before + 1e-12 * before.abs() {
+            let mut gpus = total;
+            for turn in (0..sharers.len()).rev() {
+                let own = choice[turn * width + gpus as usize];
+                choice[rows + turn] = own;
+                gpus -= own;
+            }
+            self.apply_division(node, pool, sharers, &choice[rows..]);
+        }
+        (self.scratch.worth, self.scratch.best, self.scratch.choice) = (worth, best, choice);
+    }
+
+    /// What 0, 1, .. GPUs of this node would be worth to a job on it.
+    fn push_worth(&self, worth: &mut Vec<f64>, node: usize, pool: usize, total: u32, sharer: Sharer) {
+        let job = sharer.job as usize;
+        let (held, table) = (&self.state.held[job], &self.state.problem.jobs[job]);
+        let elsewhere = held.gpus - sharer.here;
+        let most = sharer.here.saturating_add(self.state.allowed(job, pool));
+        let kept = table.keep.as_ref().and_then(|keep| {
+            let same = keep.at.len() == held.at.len()
+                && keep
+                    .at
+                    .iter()
+                    .zip(&held.at)
+                    .all(|(old, new)| old.0 == new.0 as usize && (old.1 == new.1 || old.0 == node));
+            let here = keep.at.iter().find(|&&(at, _)| at == node)?;
+            same.then_some((here.1, keep.worth))
+        });
+        let may_change = held.at.iter().all(|&(at, _)| self.state.problem.nodes[at as usize].open);
+        let most = if may_change { most } else { 0 };
+        worth.push(f64::NEG_INFINITY);
+        for gpus in 1..=total {
+            let value = match kept {
+                Some((here, kept)) if here == gpus => kept,
+                _ if gpus > most => f64::NEG_INFINITY,
+                _ => table
+                    .options
+                    .get(pool)
+                    .map_or(f64::NEG_INFINITY, |options| options.worth(elsewhere + gpus, elsewhere > 0)),
+            };
+            worth.push(value);
+        }
+    }
+
+    /// Makes a division true; if caps over several of the jobs forbid it, nothing changes.
+    fn apply_division(&mut self, node: usize, pool: usize, sharers: &[Sharer], gpus: &[u32]) {
+        let mut changed: Vec<(usize, Held)> = Vec::new();
+        for (sharer, &own) in sharers.iter().zip(gpus) {
+            if own != sharer.here {
+                let job = sharer.job as usize;
+                self.record(job);
+                changed.push((job, self.state.held[job].clone()));
+                self.state.clear(job);
+            }
+        }
+        let mut fits = true;
+        for (sharer, &own) in sharers.iter().zip(gpus).filter(|(sharer, own)| **own != sharer.here) {
+            let job = sharer.job as usize;
+            let Some((_, held)) = changed.iter().find(|(other, _)| *other == job) else { continue };
+            let mut at = held.at.clone();
+            for (there, count) in &mut at {
+                if *there as usize == node {
+                    *count = own;
+                }
+            }
+            let total = at.iter().map(|&(_, count)| count).sum::<u32>();
+            if total > self.state.allowed(job, pool) {
+                fits = false;
+                break;
+            }
+            let (kind, worth) = self.state.worth_at(job, pool, &at);
+            self.state.put(job, kind, worth, &at);
+        }
+        if !fits {
+            for (job, _) in &changed {
+                self.state.clear(*job);
+            }
+            for (job, held) in changed {
+                self.state.put(job, held.kind, held.worth, &held.at);
+            }
+        }
+    }
+
+    /// Offers a node's free GPUs to some of the jobs that span nodes.
+    fn lend(&mut self, node: usize) {
+        let pool = self.state.problem.nodes[node].pool;
+        if !self.state.may_spread_to(node) {
+            return;
+        }
+        for _ in 0..3 {
+            let free = self.state.free[node];
+            if self.state.spreading.jobs.is_empty() || free == 0 {
+                return;
+            }
+            self.units += 1;
+            let spreading = &self.state.spreading.jobs;
+            let job = spreading[self.random.below(spreading.len())] as usize;
+            let held = &self.state.held[job];
+            let unfit =
+                |&(at, _): &(u32, u32)| at as usize == node || !self.state.problem.nodes[at as usize].open;
+            if held.pool != pool || !self.state.is_movable(job) || held.at.iter().any(unfit) {
+                continue;
+            }
+            let options = &self.state.problem.jobs[job].options[pool];
+            let most = free.min(self.state.allowed(job, pool));
+            let best = (1..=most).map(|extra| (options.worth(held.gpus + extra, true), extra));
+            let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
+            if let Some((worth, extra)) = best
+                && worth > held.worth
+            {
+                let mut at = held.at.clone();
+                at.push((index(node), extra));
+                at.sort_unstable();
+                self.record(job);
+                self.state.clear(job);
+                let (kind, worth) = self.state.worth_at(job, pool, &at);
+                self.state.put(job, kind, worth, &at);
+            }
+        }
+    }
+
+    /// Empties a few nodes, places their jobs anew at disturbed prices, and keeps that if it is no worse.
+    pub(crate) fn ruin_and_recreate(&mut self) -> bool {
+        self.attempt += 1;
+        self.log.clear();
+        if self.attempt.is_multiple_of(1 << 12) {
+            self.state.recount();
+        }
+        let before = self.state.rank();
+        let mut nodes = std::mem::take(&mut self.scratch.nodes);
+        let mut jobs = std::mem::take(&mut self.scratch.jobs);
+        self.choose_nodes(&mut nodes);
+        jobs.clear();
+        for &node in &nodes {
+            for at in 0..self.state.tenants[node as usize].len() {
+                let job = self.state.tenants[node as usize][at];
+                if self.state.is_movable(job as usize) && !jobs.contains(&job) {
+                    jobs.push(job);
+                }
+            }
+        }
+        self.add_others(&mut jobs);
+        // Where jobs starve all must make do with less, and the one that does comes first.
+        let starving = !self.state.idle.jobs.is_empty();
+        let last = jobs.len().saturating_sub(1);
+        let first = usize::from(starving && self.random.chance(0.5) && !jobs.is_empty());
+        if first == 1 {
+            jobs.swap(0, last);
+        }
+        let factor = 0.7 + if starving { 3.0 } else { 0.6 } * self.random.unit();
+        for slot in 0..self.factors.len() {
+            // Now and then a pool costs next to nothing: prices may be wrong where few jobs ask for it.
+            let cheap = self.random.chance(if self.factors.len() > 1 { 0.1 } else { 0.02 });
+            self.factors[slot] = if cheap { 0.3 * self.random.unit() } else { factor };
+        }
+        for &job in &jobs {
+            self.record(job as usize);
+            self.state.clear(job as usize);
+        }
+        self.random.shuffle(&mut jobs[first..]);
+        for &job in &jobs {
+            self.insert(job as usize);
+        }
+        for &node in &nodes {
+            self.share(node as usize);
+            if self.state.free[node as usize] > 0 {
+                self.lend(node as usize);
+            }
+        }
+        (self.scratch.nodes, self.scratch.jobs) = (nodes, jobs);
+        let after = self.state.rank();
+        let tiny = 1e-12 * before.sum.abs();
+        if after.beats(before, -tiny) {
+            return after.beats(before, tiny);
+        }
+        self.undo();
+        false
+    }
+
+    fn choose_nodes(&mut self, nodes: &mut Vec<u32>) {
+        let n_nodes = self.state.free.len();
+        nodes.clear();
+        let wanted = 1 + self.random.below(3);
+        for _ in 0..4 * wanted {
+            let mut node = self.random.below(n_nodes);
+            if nodes.is_empty() && self.random.chance(0.5) {
+                // Idle GPUs are where something can be gained.
+                let pool = self.state.problem.nodes[node].pool;
+                let most = self.state.most_free(pool);
+                if most > 0 {
+                    let free = 1 + index(self.random.below(most as usize));
+                    let idle = self.state.with_free(pool, free);
+                    if !idle.is_empty() {
+                        node = idle[self.random.below(idle.len())] as usize;
+                    }
+                }
+            }
+            if self.state.problem.nodes[node].open && !nodes.contains(&index(node)) {
+                nodes.push(index(node));
+            }
+            if nodes.len() == wanted {
+                break;
+            }
+        }
+    }
+
+    /// Some jobs from elsewhere take part: one that spans nodes, some that starve, any other.
+    fn add_others(&mut self, jobs: &mut Vec<u32>) {
+        let spreading = &self.state.spreading.jobs;
+        if !spreading.is_empty() && self.random.chance(0.3) {
+            let job = spreading[self.random.below(spreading.len())];
+            self.add_other(jobs, job);
+        }
+        let n_idle = self.state.idle.jobs.len();
+        if n_idle == 0 || self.random.chance(0.5) {
+            let job = index(self.random.below(self.state.held.len()));
+            self.add_other(jobs, job);
+        }
+        for _ in 0..n_idle.min(1 + self.random.below(3)) {
+            let job = self.state.idle.jobs[self.random.below(n_idle)];
+            self.add_other(jobs, job);
+        }
+    }
+
+    fn add_other(&self, jobs: &mut Vec<u32>, job: u32) {
+        if self.state.is_movable(job as usize)
+            && self.state.hulls.has_hope(job as usize)
+            && !jobs.contains(&job)
+        {
+            jobs.push(job);
+        }
+    }
+}
