@@ -1,5 +1,6 @@
 //! Benchmarks: the cargo ones, and the Python that some of them compare with.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,17 +9,40 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{metadata, shell};
 
-/// Benchmarks that run an implementation in Python beside ours.
-const WITH_PYTHON: &[&str] = &["fit"];
-
-/// Names the interpreter for those benchmarks.
+/// Names the interpreter for benchmarks that run an implementation in Python beside ours.
 const PYTHON_VARIABLE: &str = "POLLUX_BENCH_PYTHON";
 
-/// What the interpreter must have installed, relative to the root.
-const REQUIREMENTS: &str = "benches/python/requirements.txt";
+/// A Python with what some benchmarks compare with.
+struct Python {
+    /// The benchmarks.
+    benches: &'static [&'static str],
+    /// What it must have installed, relative to the root.
+    requirements: &'static str,
+    /// Options of the installation.
+    options: &'static [&'static str],
+    /// The virtual environment, relative to the root.
+    environment: &'static str,
+    /// Interpreters to make it of, the first that starts.
+    interpreters: &'static [&'static str],
+}
 
-/// The virtual environment, relative to the root.
-const ENVIRONMENT: &str = "target/venv-bench";
+const PYTHONS: &[Python] = &[
+    Python {
+        benches: &["fit"],
+        requirements: "benches/python/requirements.txt",
+        options: &[],
+        environment: "target/venv-bench",
+        interpreters: &["python3"],
+    },
+    // Releases of 2021, and a NumPy of 2022 that knows no newer Python.
+    Python {
+        benches: &["adaptdl"],
+        requirements: "benches/python/adaptdl-requirements.txt",
+        options: &["--no-deps"],
+        environment: "target/venv-bench-adaptdl",
+        interpreters: &["python3.11", "python3.10", "python3.9", "python3.8"],
+    },
+];
 
 /// One benchmark target of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +65,8 @@ pub(crate) fn run(name: Option<&str>, quick: bool) -> Result<()> {
         // harness, which does not know it.
         let mut cargo = shell::cargo();
         cargo.args(["bench", "--locked", "--package", &bench.package, "--bench", &bench.name]);
-        if WITH_PYTHON.contains(&bench.name.as_str()) {
-            cargo.env(PYTHON_VARIABLE, python()?);
+        if let Some(python) = PYTHONS.iter().find(|python| python.benches.contains(&bench.name.as_str())) {
+            cargo.env(PYTHON_VARIABLE, python.prepare()?);
         }
         if quick {
             cargo.args(["--", "--quick"]);
@@ -64,39 +88,52 @@ fn select<'a>(all: &'a [Bench], name: Option<&str>) -> Result<Vec<&'a Bench>> {
     Ok(selected)
 }
 
-/// The interpreter of a virtual environment that has exactly the pinned requirements.
-fn python() -> Result<PathBuf> {
-    let requirements = fs::read_to_string(shell::root().join(REQUIREMENTS))
-        .with_context(|| format!("cannot read {REQUIREMENTS}"))?;
-    let environment = shell::root().join(ENVIRONMENT);
-    let interpreter = environment.join("bin/python");
-    let stamp = environment.join("requirements.stamp");
-    if is_current(&interpreter, &stamp, &requirements) {
-        return Ok(interpreter);
+impl Python {
+    /// The interpreter of a virtual environment that has exactly the pinned requirements.
+    fn prepare(&self) -> Result<PathBuf> {
+        let requirements = fs::read_to_string(shell::root().join(self.requirements))
+            .with_context(|| format!("cannot read {}", self.requirements))?;
+        let environment = shell::root().join(self.environment);
+        let interpreter = environment.join("bin/python");
+        let stamp = environment.join("requirements.stamp");
+        if is_current(&interpreter, &stamp, &requirements) {
+            return Ok(interpreter);
+        }
+        self.make_environment()?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        let mut pip = shell::command(&interpreter);
+        shell::run(pip.args(install).args(self.options).args(["--requirement", self.requirements]))?;
+        fs::write(&stamp, requirements).with_context(|| format!("cannot write {}", stamp.display()))?;
+        Ok(interpreter)
     }
-    make_environment()?;
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"];
-    shell::run(shell::command(&interpreter).args(install).arg(REQUIREMENTS))?;
-    fs::write(&stamp, requirements).with_context(|| format!("cannot write {}", stamp.display()))?;
-    Ok(interpreter)
+
+    /// Makes an empty virtual environment, after installing the means where that is ours to do.
+    fn make_environment(&self) -> Result<()> {
+        let interpreter = self.interpreters.iter().find(|name| starts(name)).with_context(|| {
+            format!("this benchmark compares with Python: install one of {}", self.interpreters.join(", "))
+        })?;
+        let make =
+            || shell::run(shell::command(interpreter).args(["-m", "venv", "--clear", self.environment]));
+        let Err(first) = make() else { return Ok(()) };
+        let advice = format!(
+            "this benchmark compares with Python: install {interpreter} with its `venv` module (Debian and Ubuntu: \
+             `apt-get install python3-venv`)"
+        );
+        if !may_install() {
+            return Err(first.context(advice));
+        }
+        install_venv().and_then(|()| make()).context(advice)
+    }
 }
 
 /// Whether an earlier run installed these requirements for an interpreter that still starts.
 fn is_current(interpreter: &Path, stamp: &Path, requirements: &str) -> bool {
-    fs::read_to_string(stamp).is_ok_and(|installed| installed == requirements)
-        && Command::new(interpreter).arg("--version").output().is_ok_and(|output| output.status.success())
+    fs::read_to_string(stamp).is_ok_and(|installed| installed == requirements) && starts(interpreter)
 }
 
-/// Makes an empty virtual environment, after installing the means where that is ours to do.
-fn make_environment() -> Result<()> {
-    let make = || shell::run(shell::command("python3").args(["-m", "venv", "--clear", ENVIRONMENT]));
-    let Err(first) = make() else { return Ok(()) };
-    let advice = "this benchmark compares with Python: install Python 3 with its `venv` module \
-                  (Debian and Ubuntu: `apt-get install python3-venv`)";
-    if !may_install() {
-        return Err(first.context(advice));
-    }
-    install_venv().and_then(|()| make()).context(advice)
+/// Whether there is such a program, and it runs.
+fn starts(program: impl AsRef<OsStr>) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// Whether this is a Debian-like system and we are its administrator.
@@ -116,6 +153,8 @@ fn install_venv() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn benches() -> Vec<Bench> {
@@ -135,6 +174,17 @@ mod tests {
         let error = select(&benches(), Some("fti")).unwrap_err();
         assert_eq!(error.to_string(), "no benchmark named `fti`; there are best_batch, fit");
         assert!(select(&[], None).is_err());
+    }
+
+    #[test]
+    fn every_python_has_its_own_environment_and_requirements() {
+        let environments: BTreeSet<&str> = PYTHONS.iter().map(|python| python.environment).collect();
+        assert_eq!(environments.len(), PYTHONS.len());
+        for python in PYTHONS {
+            assert!(shell::root().join(python.requirements).is_file(), "{} is missing", python.requirements);
+        }
+        assert!(starts(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())));
+        assert!(!starts("no-such-python"));
     }
 
     #[test]

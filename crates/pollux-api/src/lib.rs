@@ -6,16 +6,29 @@
 //! | [`fit_file`] | fitted step-time models, as JSON |
 //! | [`agent_state`] | everything a job's agent remembers, as JSON |
 //! | [`goodput_table`] | goodput by number of GPUs, as JSON or CSV |
+//! | [`snapshot`] | a cluster and its jobs at one moment, as JSON |
+//! | [`plan_file`] | who holds which GPUs and why, as JSON |
+//! | [`policy_list`] | the policies there are, as JSON |
+//!
+//! [`explain`] puts a plan's reasons into sentences, for all who show one to people.
 //!
 //! Every format is converted by hand at this rim: a change of the model's types changes no file by
 //! accident. Readers take bytes and a label for messages, so that the crate itself opens no file; their
 //! errors hold the place and the value that is wrong, and no input makes them panic.
 
 pub mod agent_state;
+pub mod explain;
 pub mod fit_file;
 pub mod goodput_table;
 pub mod observations;
+pub mod plan_file;
+pub mod policy_list;
+pub mod snapshot;
 
 mod json;
+mod names;
 mod near;
 mod quote;
+
+pub use names::Names;
+pub use near::nearest;

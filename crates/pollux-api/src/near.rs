@@ -3,10 +3,12 @@
 /// The candidate with the fewest edits from `word`, if those are few for its length.
 ///
 /// Case, surrounding space and the difference between `-`, `_` and a space do not count.
-pub(crate) fn nearest(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'static str>,
-) -> Option<&'static str> {
+///
+/// ```
+/// assert_eq!(pollux_api::nearest("polux", ["pollux", "fifo"]), Some("pollux"));
+/// assert_eq!(pollux_api::nearest("best", ["pollux", "fifo"]), None);
+/// ```
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// No known name is near to anything longer.
     const LONGEST: usize = 64;
     if word.len() > LONGEST {

@@ -5,12 +5,20 @@ use std::fmt;
 /// Shows a value between backticks: on one line, without control characters, cut if it is long.
 pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
+/// The same without backticks, for keys within a path.
+pub(crate) struct Shown<'a>(pub(crate) &'a str);
+
 /// The most characters shown.
 const LONGEST: usize = 40;
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`")?;
+        write!(f, "`{}`", Shown(self.0))
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for letter in self.0.chars().take(LONGEST) {
             if letter.is_control() {
                 write!(f, "{}", letter.escape_default())?;
@@ -18,7 +26,7 @@ impl fmt::Display for Quoted<'_> {
                 write!(f, "{letter}")?;
             }
         }
-        f.write_str(if self.0.chars().nth(LONGEST).is_some() { "…`" } else { "`" })
+        f.write_str(if self.0.chars().nth(LONGEST).is_some() { "…" } else { "" })
     }
 }
 

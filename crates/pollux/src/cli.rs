@@ -13,7 +13,7 @@ use crate::span::Span;
 ///
 /// A job's goodput is the number of useful samples it trains on per second: its throughput, discounted by what a
 /// larger batch loses in progress per sample. Measure a few step times, fit a model to them, and read off how far
-/// the job scales and which batch size is best on any number of GPUs.
+/// the job scales and which batch size is best on any number of GPUs. With models of all jobs, plan who holds which.
 #[derive(Parser)]
 #[command(name = "pollux", version, color = ColorChoice::Never, max_term_width = 100, after_help = ROOT_EXAMPLE)]
 pub(crate) struct Cli {
@@ -25,7 +25,8 @@ const ROOT_EXAMPLE: &str = "\
 Example:
   pollux model fit observations.csv -o json > fit.json
   pollux model goodput --params fit.json --gpus 1..16 --batch-init 128 --micro-batch 32..1024 \\
-      --noise-scale 1000";
+      --noise-scale 1000
+  pollux plan snapshot.json";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -33,12 +34,95 @@ pub(crate) enum Command {
     ///
     /// A step-time model says how long an optimizer step takes, by placement and micro-batch: compute, gradient
     /// exchange within a node and across nodes, their overlap, and the optimizer's own step.
-    #[command(after_help = ROOT_EXAMPLE)]
+    #[command(after_help = MODEL_EXAMPLE)]
     Model {
         #[command(subcommand)]
         command: ModelCommand,
     },
+    /// Choose who holds which GPUs, and say why
+    ///
+    /// Reads a snapshot of a cluster and its jobs, lets a policy plan one round, and prints what each job holds,
+    /// how good the plan is, how good any plan could be, and the reason for each job in a sentence. Nothing is
+    /// changed anywhere. The same snapshot, policy and seed give the same plan on every machine.
+    #[command(after_help = PLAN_EXAMPLE)]
+    Plan(PlanArgs),
+    /// Show the policies there are
+    ///
+    /// A policy turns a snapshot of a cluster into a plan. `pollux` is the one to use; the others are there to
+    /// compare it with.
+    #[command(after_help = POLICY_EXAMPLE)]
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
 }
+
+const PLAN_EXAMPLE: &str = "\
+Example:
+  pollux plan examples/snapshot.json
+  pollux plan examples/snapshot.json --fairness 0 -o json
+  ssh head-node cat snapshot.json | pollux plan -";
+
+#[derive(Args)]
+pub(crate) struct PlanArgs {
+    /// The cluster and its jobs, as JSON; `-` for standard input
+    #[arg(value_name = "SNAPSHOT.json")]
+    pub(crate) snapshot: PathBuf,
+
+    /// Who plans; `pollux policy list` shows the names
+    #[arg(long, value_name = "NAME", default_value = "pollux")]
+    pub(crate) policy: String,
+
+    /// Seed of all randomness
+    #[arg(long, value_name = "NUMBER", default_value = "0")]
+    pub(crate) seed: u64,
+
+    /// Exponent of the mean of speed-ups, from -100 to 1: 1 is the sum, -10 nearly max-min [default: -1]
+    #[arg(long, value_name = "EXPONENT", value_parser = fairness, allow_negative_numbers = true)]
+    pub(crate) fairness: Option<f64>,
+
+    /// What to print
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: PlainOutput,
+}
+
+fn fairness(text: &str) -> Result<f64, String> {
+    let exponent = text.trim().parse().ok().filter(|exponent| (-100.0..=1.0).contains(exponent));
+    exponent.ok_or_else(|| "not a number from -100 to 1".to_owned())
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum PlainOutput {
+    /// For people
+    Text,
+    /// All digits, for programs
+    Json,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// List all policies: name, what they do, where they come from
+    #[command(after_help = POLICY_EXAMPLE)]
+    List(PolicyListArgs),
+}
+
+const POLICY_EXAMPLE: &str = "\
+Example:
+  pollux policy list
+  pollux policy list -o json";
+
+#[derive(Args)]
+pub(crate) struct PolicyListArgs {
+    /// What to print
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: PlainOutput,
+}
+
+const MODEL_EXAMPLE: &str = "\
+Example:
+  pollux model fit observations.csv -o json > fit.json
+  pollux model goodput --params fit.json --gpus 1..16 --batch-init 128 --micro-batch 32..1024 \\
+      --noise-scale 1000";
 
 #[derive(Subcommand)]
 pub(crate) enum ModelCommand {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pollux_api::fit_file::FitFileError;
 use pollux_api::observations::ObservationsError;
+use pollux_api::snapshot::SnapshotFileError;
 use pollux_model::fit::FitError;
 use pollux_model::{GpuType, InvalidLimits, InvalidParams};
 use pollux_report::RenderError;
@@ -15,7 +16,7 @@ pub(crate) mod exit {
     pub(crate) const OK: u8 = 0;
     /// Any failure that has no code of its own.
     pub(crate) const FAILURE: u8 = 1;
-    /// Arguments that make no command.
+    /// Arguments that make no command, or name a policy that does not exist.
     pub(crate) const USAGE: u8 = 2;
     /// A file or folder that is not there.
     pub(crate) const NOT_FOUND: u8 = 3;
@@ -36,6 +37,8 @@ pub(crate) enum Failure {
     Write { path: PathBuf, source: io::Error },
     #[error("cannot write to standard output: {source}")]
     Stdout { source: io::Error },
+    #[error("cannot read standard input: {source}")]
+    Stdin { source: io::Error },
     #[error("cannot draw the plot: {0}")]
     Plot(#[from] RenderError),
     #[error(transparent)]
@@ -54,13 +57,24 @@ pub(crate) enum Failure {
     Limits(#[from] InvalidLimits),
     #[error("{}: {source}", .path.display())]
     Params { path: PathBuf, source: InvalidParams },
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotFileError),
+    #[error("there is no policy `{name}`")]
+    NoSuchPolicy { name: String, near: Option<&'static str> },
+    #[error("the policy `{name}` has no fairness to choose")]
+    NoFairness { name: &'static str },
 }
 
 impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NoFile { .. } | Self::NoFolder { .. } => exit::NOT_FOUND,
-            Self::Read { .. } | Self::Write { .. } | Self::Stdout { .. } | Self::Plot(_) => exit::FAILURE,
+            Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Stdout { .. }
+            | Self::Stdin { .. }
+            | Self::Plot(_) => exit::FAILURE,
+            Self::NoSuchPolicy { .. } | Self::NoFairness { .. } => exit::USAGE,
             Self::Observations(_)
             | Self::Fit { .. }
             | Self::NothingToTest { .. }
@@ -68,7 +82,8 @@ impl Failure {
             | Self::NoSuchType { .. }
             | Self::SeveralTypes { .. }
             | Self::Limits(_)
-            | Self::Params { .. } => exit::INVALID,
+            | Self::Params { .. }
+            | Self::Snapshot(_) => exit::INVALID,
         }
     }
 
@@ -77,6 +92,12 @@ impl Failure {
         match self {
             Self::Observations(error) => error.hint(),
             Self::FitFile(error) => error.hint(),
+            Self::Snapshot(error) => error.hint(),
+            Self::NoSuchPolicy { near: Some(near), .. } => {
+                Some(format!("did you mean `{near}`? `pollux policy list` shows all of them"))
+            }
+            Self::NoSuchPolicy { .. } => Some("`pollux policy list` shows all of them".to_owned()),
+            Self::NoFairness { .. } => Some("leave out `--fairness`, or plan with `pollux`".to_owned()),
             Self::NothingToTest { fitted, .. } => {
                 Some(format!("the fit is of {}; the column `gpu_type` tells GPUs apart", list(fitted)))
             }

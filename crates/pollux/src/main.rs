@@ -4,6 +4,8 @@ mod cli;
 mod failure;
 mod model;
 mod output;
+mod plan;
+mod policy;
 mod span;
 mod text;
 
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use cli::{Cli, Command, ModelCommand};
+use cli::{Cli, Command, ModelCommand, PolicyCommand};
 use failure::{Failure, exit};
 use output::Output;
 
@@ -38,5 +40,7 @@ fn run(command: &Command) -> Result<Output, Failure> {
     match command {
         Command::Model { command: ModelCommand::Fit(args) } => model::fit::run(args),
         Command::Model { command: ModelCommand::Goodput(args) } => model::goodput::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Policy { command: PolicyCommand::List(args) } => Ok(policy::list(args)),
     }
 }

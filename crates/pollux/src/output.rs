@@ -1,7 +1,7 @@
 //! Files in, and what a command has to say out.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -50,6 +50,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         io::ErrorKind::NotFound => Failure::NoFile { path: path.to_owned() },
         _ => Failure::Read { path: path.to_owned(), source },
     })
+}
+
+/// An input file, or standard input where the name is `-`: what to call it, and its bytes.
+pub(crate) fn read_or_stdin(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+    if path.as_os_str() != "-" {
+        return Ok((path.display().to_string(), read(path)?));
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).map_err(|source| Failure::Stdin { source })?;
+    Ok(("standard input".to_owned(), bytes))
 }
 
 /// Writes a file as a whole or not at all: beside its place first, then moved there.

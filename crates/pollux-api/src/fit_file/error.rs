@@ -92,7 +92,7 @@ pub enum Problem {
 
 impl Problem {
     /// The line and column, for those problems that have one, as they follow a file's name.
-    fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         match self {
             Self::Syntax { line, column, .. } => format!(":{line}:{column}"),
             _ => String::new(),

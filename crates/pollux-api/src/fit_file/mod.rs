@@ -4,11 +4,11 @@
 //! `form` and `params` are enough.
 
 mod error;
-mod node;
-mod read;
+pub(crate) mod node;
+pub(crate) mod read;
 #[cfg(test)]
 mod tests;
-mod write;
+pub(crate) mod write;
 
 use std::collections::BTreeMap;
 

@@ -3,44 +3,46 @@
 use serde_json::{Map, Value};
 
 use super::error::Problem;
+use crate::quote::Shown;
 
 /// A value and the path of keys that leads to it; the path of the whole file is empty.
 #[derive(Clone)]
-pub(super) struct Node<'a> {
-    pub(super) path: String,
-    pub(super) value: &'a Value,
+pub(crate) struct Node<'a> {
+    pub(crate) path: String,
+    pub(crate) value: &'a Value,
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn whole(value: &'a Value) -> Self {
+    pub(crate) fn whole(value: &'a Value) -> Self {
         Self { path: String::new(), value }
     }
 
     /// The path of something below this.
-    pub(super) fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    pub(crate) fn path_of(&self, key: &str) -> String {
+        let key = Shown(key);
+        if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
     }
 
     /// What is wrong if this is not what was expected.
-    pub(super) fn problem(&self, expected: &'static str) -> Problem {
+    pub(crate) fn problem(&self, expected: &'static str) -> Problem {
         Problem::Value { key: self.path.clone(), found: self.value.to_string(), expected }
     }
 
-    pub(super) fn object(&self) -> Result<&'a Map<String, Value>, Problem> {
+    pub(crate) fn object(&self) -> Result<&'a Map<String, Value>, Problem> {
         self.value.as_object().ok_or_else(|| self.problem("an object"))
     }
 
     /// The value of a key; nothing if it is absent or null, or this is no object.
-    pub(super) fn get(&self, key: &str) -> Option<Self> {
+    pub(crate) fn get(&self, key: &str) -> Option<Self> {
         let value = self.value.get(key).filter(|value| !value.is_null())?;
         Some(Self { path: self.path_of(key), value })
     }
 
-    pub(super) fn require(&self, key: &str) -> Result<Self, Problem> {
+    pub(crate) fn require(&self, key: &str) -> Result<Self, Problem> {
         self.get(key).ok_or_else(|| Problem::Missing { key: self.path_of(key) })
     }
 
-    pub(super) fn items(&self, expected: &'static str) -> Result<impl Iterator<Item = Self>, Problem> {
+    pub(crate) fn items(&self, expected: &'static str) -> Result<impl Iterator<Item = Self>, Problem> {
         let items = self.value.as_array().ok_or_else(|| self.problem(expected))?;
         let path = self.path.clone();
         Ok(items
@@ -50,7 +52,7 @@ impl<'a> Node<'a> {
     }
 
     /// Exactly two items.
-    pub(super) fn pair(&self, expected: &'static str) -> Result<(Self, Self), Problem> {
+    pub(crate) fn pair(&self, expected: &'static str) -> Result<(Self, Self), Problem> {
         let mut items = self.items(expected)?;
         match (items.next(), items.next(), items.next()) {
             (Some(first), Some(second), None) => Ok((first, second)),
@@ -58,29 +60,29 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(super) fn text(&self, expected: &'static str) -> Result<&'a str, Problem> {
+    pub(crate) fn text(&self, expected: &'static str) -> Result<&'a str, Problem> {
         self.value.as_str().ok_or_else(|| self.problem(expected))
     }
 
-    pub(super) fn flag(&self) -> Result<bool, Problem> {
+    pub(crate) fn flag(&self) -> Result<bool, Problem> {
         self.value.as_bool().ok_or_else(|| self.problem("`true` or `false`"))
     }
 
-    pub(super) fn count(&self) -> Result<u64, Problem> {
+    pub(crate) fn count(&self) -> Result<u64, Problem> {
         self.value.as_u64().ok_or_else(|| self.problem("a whole number"))
     }
 
     /// A whole number from 1 that fits the model's counts.
-    pub(super) fn positive_count(&self) -> Result<u32, Problem> {
+    pub(crate) fn positive_count(&self) -> Result<u32, Problem> {
         let count = self.value.as_u64().and_then(|count| u32::try_from(count).ok());
         count.filter(|count| *count > 0).ok_or_else(|| self.problem("a whole number, 1 or more"))
     }
 
-    pub(super) fn number(&self) -> Result<f64, Problem> {
+    pub(crate) fn number(&self) -> Result<f64, Problem> {
         self.value.as_f64().ok_or_else(|| self.problem("a number"))
     }
 
-    pub(super) fn not_negative(&self, expected: &'static str) -> Result<f64, Problem> {
+    pub(crate) fn not_negative(&self, expected: &'static str) -> Result<f64, Problem> {
         let number = self.value.as_f64().filter(|number| *number >= 0.0);
         number.ok_or_else(|| self.problem(expected))
     }

@@ -49,7 +49,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<BTreeMap<GpuType, FittedModel>, Prob
     if models.is_empty() { Err(Problem::NoModels) } else { Ok(models) }
 }
 
-fn syntax(error: &serde_json::Error) -> Problem {
+/// What the parser says, and where.
+pub(crate) fn syntax(error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     // The place has fields of its own.
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
@@ -87,7 +88,8 @@ fn model(node: &Node<'_>) -> Result<FittedModel, Problem> {
     })
 }
 
-fn params(node: &Node<'_>) -> Result<PerfParams, Problem> {
+/// The step times under `form` and `params`.
+pub(crate) fn params(node: &Node<'_>) -> Result<PerfParams, Problem> {
     let form = node.require("form")?;
     let name = form.text("a form")?;
     let Some((form, own)) = FORMS.into_iter().find(|(known, _)| *known == name) else {

@@ -42,8 +42,9 @@ struct Model<'a> {
     test: Option<Test>,
 }
 
+/// The parameters of a step-time model, as every format writes them.
 #[derive(Serialize)]
-struct Params<'a> {
+pub(crate) struct Params<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<&'a [(u32, f64)]>,
     #[serde(skip_serializing_if = "Option::is_none")]
