@@ -14,9 +14,10 @@ use crate::quantity::{Goodput, Speedup};
 /// Entries are a function of the model alone, so it does not matter which thread fills one, or how often.
 #[derive(Debug)]
 pub struct GoodputCurve {
+    /// Entries on one node, then those on several: side by side, since a plan asks for both.
+    table: Box<[AtomicU64]>,
+    n_one_node: u32,
     model: GoodputModel,
-    one_node: Box<[AtomicU64]>,
-    distributed: Box<[AtomicU64]>,
 }
 
 /// Not a goodput: marks an entry nobody asked for yet.
@@ -29,8 +30,13 @@ impl GoodputCurve {
     /// Tables for up to `gpus_per_node` GPUs on one node and up to `max_replicas` on several. Larger
     /// placements are answered too, but not remembered.
     pub fn new(model: GoodputModel, gpus_per_node: u32, max_replicas: u32) -> Self {
-        let table = |entries: u32| (0..entries.min(MOST)).map(|_| AtomicU64::new(UNKNOWN)).collect();
-        Self { model, one_node: table(gpus_per_node), distributed: table(max_replicas.saturating_sub(1)) }
+        let (n_one_node, n_distributed) = Self::lengths(gpus_per_node, max_replicas);
+        let table = (0..n_one_node + n_distributed).map(|_| AtomicU64::new(UNKNOWN)).collect();
+        Self { table, n_one_node, model }
+    }
+
+    fn lengths(gpus_per_node: u32, max_replicas: u32) -> (u32, u32) {
+        (gpus_per_node.min(MOST), max_replicas.saturating_sub(1).min(MOST))
     }
 
     /// The model behind the tables.
@@ -39,6 +45,7 @@ impl GoodputCurve {
     }
 
     /// Goodput of the best batch on this placement; zero where no batch keeps the limits.
+    #[inline]
     pub fn goodput(&self, placement: Placement) -> Goodput {
         let Some(entry) = self.entry(placement) else { return self.model.best_goodput(placement) };
         let stored = entry.load(Ordering::Relaxed);
@@ -58,16 +65,16 @@ impl GoodputCurve {
 
     fn entry(&self, placement: Placement) -> Option<&AtomicU64> {
         let n_replicas = placement.n_replicas() as usize;
+        let n_one_node = self.n_one_node as usize;
         match placement.regime() {
-            Regime::Alone | Regime::OneNode => self.one_node.get(n_replicas - 1),
-            Regime::Distributed => self.distributed.get(n_replicas - 2),
+            Regime::Alone | Regime::OneNode => self.table[..n_one_node].get(n_replicas - 1),
+            Regime::Distributed => self.table[n_one_node..].get(n_replicas - 2),
         }
     }
 
     /// Entries filled so far, for those who watch the work done.
     pub fn n_filled(&self) -> usize {
-        let tables = self.one_node.iter().chain(&*self.distributed);
-        tables.filter(|entry| entry.load(Ordering::Relaxed) != UNKNOWN).count()
+        self.table.iter().filter(|entry| entry.load(Ordering::Relaxed) != UNKNOWN).count()
     }
 }
 
@@ -79,9 +86,10 @@ impl JobCurves {
     /// Takes the job's present models. A type whose model did not change keeps its table.
     pub fn update(&mut self, models: BTreeMap<GpuType, GoodputModel>, gpus_per_node: u32, max_replicas: u32) {
         let fits = |curve: &GoodputCurve, model: &GoodputModel| {
-            curve.model == *model
-                && curve.one_node.len() == gpus_per_node.min(MOST) as usize
-                && curve.distributed.len() == max_replicas.saturating_sub(1).min(MOST) as usize
+            let (n_one_node, n_distributed) = GoodputCurve::lengths(gpus_per_node, max_replicas);
+            let same_size =
+                curve.n_one_node == n_one_node && curve.table.len() == (n_one_node + n_distributed) as usize;
+            same_size && curve.model == *model
         };
         let mut old = std::mem::take(&mut self.0);
         for (gpu_type, model) in models {

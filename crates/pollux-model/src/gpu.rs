@@ -1,10 +1,12 @@
 //! GPUs: their types, the nodes they sit in, and how much of one a job holds.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A kind of GPU (`t4`, `a100`, `h200`): jobs have one throughput model for each.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A kind of GPU (`t4`, `a100`, `h200`): jobs have one throughput model for each. Ordered by name.
+#[derive(Clone, Debug)]
 pub struct GpuType(Arc<str>);
 
 impl GpuType {
@@ -16,6 +18,33 @@ impl GpuType {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.0
+    }
+}
+
+impl Ord for GpuType {
+    /// Copies of one another are told by their place, without a look at the name: plans compare them by the thousand.
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for GpuType {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for GpuType {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for GpuType {}
+
+impl Hash for GpuType {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

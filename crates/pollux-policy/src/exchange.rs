@@ -100,8 +100,12 @@ impl<'a> Floor<'a> {
         let table = &problem.jobs[other];
         let places = problem.places(other, &self.choices[other]);
         let is_open = places.iter().all(|&(node, _)| problem.nodes[node].open);
-        let same_caps = self.hulls.caps(present.job, present.pool) == self.hulls.caps(other, present.pool);
-        if table.nothing.is_none() || !is_open || !(same_caps || self.may_grow(present.job, present.pool)) {
+        // Where no more may be had under a cap, only who is under the same ones can give.
+        let may_take = || {
+            self.may_grow(present.job, present.pool)
+                || self.hulls.caps(present.job, present.pool) == self.hulls.caps(other, present.pool)
+        };
+        if table.nothing.is_none() || !is_open || !may_take() {
             return f64::NEG_INFINITY;
         }
         let gpus: u32 = places.iter().map(|&(_, gpus)| gpus).sum();

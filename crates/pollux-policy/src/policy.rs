@@ -23,6 +23,12 @@ pub trait Policy {
 
     /// The plan: a function of its arguments alone. Caches may save time, never change it.
     fn plan(&self, snapshot: &Snapshot<Self::Knows>, terms: &Terms<'_>) -> Plan;
+
+    /// The same plan from everything that is known. For policies that are generic in what they are shown, and so
+    /// need no copy to see less.
+    fn plan_with_all(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
+        self.plan(&snapshot.seen_with(), terms)
+    }
 }
 
 /// A policy's card.
@@ -103,6 +109,6 @@ impl<P: Policy + Send + Sync> AnyPolicy for P {
     }
 
     fn plan(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
-        Policy::plan(self, &snapshot.seen_with(), terms)
+        self.plan_with_all(snapshot, terms)
     }
 }

@@ -6,7 +6,7 @@ use crate::policy::{About, AnyPolicy, Policy, Terms};
 use crate::round;
 use crate::settings::Settings;
 use crate::size_aware::SizeAware;
-use crate::snapshot::{Learned, Snapshot};
+use crate::snapshot::{Known, Learned, Snapshot};
 use crate::valuation::Stake;
 
 /// The Pollux objective, solved with a certificate.
@@ -34,6 +34,16 @@ impl Policy for Pollux {
     }
 
     fn plan(&self, snapshot: &Snapshot<Learned>, terms: &Terms<'_>) -> Plan {
+        self.plan_seeing(snapshot, terms)
+    }
+
+    fn plan_with_all(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
+        self.plan_seeing(snapshot, terms)
+    }
+}
+
+impl Pollux {
+    fn plan_seeing<K: AsRef<Learned>>(&self, snapshot: &Snapshot<K>, terms: &Terms<'_>) -> Plan {
         let stakes: Vec<Stake> =
             snapshot.jobs().iter().map(|job| Stake { weight: job.weight, remaining_secs: None }).collect();
         round::plan(snapshot, &self.settings, &stakes, terms)

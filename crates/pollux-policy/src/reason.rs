@@ -8,7 +8,6 @@ use crate::plan::{Limit, Reason, Step};
 use crate::problem::{Choice, Problem};
 use crate::round::Solved;
 use crate::snapshot::{Freedom, Job, Snapshot};
-use crate::solve::Hulls;
 use crate::valuation::Valuation;
 
 /// What all reasons of a plan are made from.
@@ -20,6 +19,8 @@ pub(crate) struct Reasons<'a, K> {
     /// Utilities and weights of the running jobs.
     pub(crate) sum: f64,
     pub(crate) weight: f64,
+    /// The mean they make.
+    value: f64,
     /// How much higher the sum could be.
     pub(crate) missing: f64,
     /// Price of a GPU by group and pool.
@@ -35,6 +36,8 @@ pub(crate) struct Present<'a> {
     pub(crate) is_spread: bool,
     pub(crate) worth: f64,
     pub(crate) choice: &'a Choice,
+    /// What its best option leaves it at the prices.
+    best_net: f64,
 }
 
 impl<'a, K> Reasons<'a, K> {
@@ -47,7 +50,8 @@ impl<'a, K> Reasons<'a, K> {
     ) -> Self {
         let priced = solved.hulls.priced(&solved.solution.shadow);
         let floor = Floor::new(problem, &solved.hulls, &solved.solution.choices);
-        Self { snapshot, valuation, problem, solved, sum, weight, missing, priced, floor }
+        let value = valuation.mean(sum, weight);
+        Self { snapshot, valuation, problem, solved, sum, weight, value, missing, priced, floor }
     }
 
     /// The reason for one job's choice.
@@ -65,6 +69,7 @@ impl<'a, K> Reasons<'a, K> {
             is_spread: places.len() > 1,
             worth: self.problem.worth(job, choice).unwrap_or(0.0),
             choice,
+            best_net: self.solved.hulls.best(job, &self.priced, &self.solved.solution.shadow).net,
         };
         let speedup = self.speedup(&present, present.gpus, present.is_spread);
         let is_movable = self.problem.jobs[job].nothing.is_some();
@@ -124,8 +129,7 @@ impl<'a, K> Reasons<'a, K> {
         let paid = self.price(job, present.pool) * f64::from(present.gpus);
         let change = net - (present.worth - paid);
         // Forced to this, a job's part of a bound falls from its best to what this leaves it.
-        let best_net = self.solved.hulls.best(job, &self.priced, &solution.shadow).net;
-        let mut most = solution.bound_by_gpus - solution.score.sum + (net - best_net);
+        let mut most = solution.bound_by_gpus - solution.score.sum + (net - present.best_net);
         if let Some(sharp) = &solution.sharp {
             most = most.min(self.missing + (most_by_pieces - sharp.nets[job]));
         }
@@ -158,6 +162,10 @@ impl<'a, K> Reasons<'a, K> {
         if gpus == 0 || (!is_spread && gpus > largest) || (is_spread && gpus < 2) {
             return f64::NEG_INFINITY;
         }
+        let listed = self.problem.jobs[present.job].options[pool].worth(gpus, is_spread);
+        if listed.is_finite() {
+            return listed;
+        }
         let Some(placement) = Placement::new(if is_spread { 2 } else { 1 }, gpus) else {
             return f64::NEG_INFINITY;
         };
@@ -168,7 +176,7 @@ impl<'a, K> Reasons<'a, K> {
     }
 
     fn change_of_value(&self, change: f64) -> f64 {
-        self.valuation.mean(self.sum + change, self.weight) - self.valuation.mean(self.sum, self.weight)
+        self.valuation.mean(self.sum + change, self.weight) - self.value
     }
 
     fn limit(&self, present: &Present<'_>, record: &Job<K>, more: Option<&Step>, speedup: f64) -> Limit {
@@ -191,45 +199,36 @@ impl<'a, K> Reasons<'a, K> {
                 return Limit::Exploration;
             }
         }
-        let price = self.solved.solution.shadow.pool[present.pool];
-        let on_one = self.worth(present, present.pool, next, false);
-        let on_several = self.worth(present, present.pool, next, true);
-        let gain = on_one.max(on_several) - present.worth;
-        let best_speedup = self
-            .speedup(present, next, false)
-            .max(self.speedup(present, next, true))
-            .max(more.map_or(0.0, |m| m.speedup));
-        if best_speedup <= speedup * (1.0 + 1e-9) {
+        let Some(more) = more else { return Limit::OwnMaximum };
+        if more.speedup <= speedup * (1.0 + 1e-9) {
             return Limit::NoGain;
         }
-        let hulls: &Hulls = &self.solved.hulls;
-        let full = hulls.caps(present.job, present.pool).iter().find(|&&cap| self.floor.cap_left[cap] <= 0);
-        if let Some(&cap) = full
-            && gain > price
-        {
+        let price = self.solved.solution.shadow.pool[present.pool];
+        let on_one = self.worth(present, present.pool, next, false);
+        let gain = on_one.max(self.worth(present, present.pool, next, true)) - present.worth;
+        if gain > price {
+            let caps = self.solved.hulls.caps(present.job, present.pool);
+            let Some(&full) = caps.iter().find(|&&cap| self.floor.cap_left[cap] <= 0) else {
+                return Limit::Packing;
+            };
             let gpu_type = self.valuation.pools()[present.pool].gpu_type.clone();
-            return match self.solved.bonds[cap] {
+            return match self.solved.bonds[full] {
                 Bond::Cap(group) => Limit::GroupCap { group, gpu_type },
                 Bond::Reserve(group) => Limit::Reserved { group, gpu_type },
             };
         }
-        if gain > price {
-            return Limit::Packing;
-        }
         // It gains less than a GPU costs; what of the gain is in the way?
-        let stays = |is_spread: bool| {
-            let placement = Placement::new(if is_spread { 2 } else { 1 }, next);
-            placement.map_or(f64::NEG_INFINITY, |placement| {
-                self.valuation.worth(present.job, present.pool, placement, false)
-            })
-        };
-        let fits_one = next <= self.valuation.pools()[present.pool].largest_node;
-        let unmoved = stays(true).max(if fits_one { stays(false) } else { f64::NEG_INFINITY });
+        let unmoved = value.weight * self.valuation.utility().of(more.speedup);
         if *present.choice == Choice::Keep && unmoved - present.worth > price {
             return Limit::RestartPrice;
         }
-        if !present.is_spread && !fits_one && stays(false) - present.worth > price {
-            return Limit::NodeSize;
+        let is_full = next > self.valuation.pools()[present.pool].largest_node;
+        if is_full && !present.is_spread {
+            let undivided =
+                Placement::new(1, next).map_or(0.0, |placement| value.speedup(present.pool, placement));
+            if value.weight * self.valuation.utility().of(undivided) - present.worth > price {
+                return Limit::NodeSize;
+            }
         }
         Limit::Price
     }

@@ -1,7 +1,5 @@
 //! From a snapshot to a problem: each job's table of options, as far as prices make them matter.
 
-use std::collections::BTreeMap;
-
 use pollux_model::{NodeId, Placement};
 
 use crate::problem::{Keep, Options, Problem, Slot, Table};
@@ -38,8 +36,9 @@ impl<'v, 's> Tables<'v, 's> {
             gpus: node.gpus.saturating_sub(node.others),
             open: node.state == NodeState::Ready,
         });
-        let positions: BTreeMap<NodeId, usize> =
+        let mut positions: Vec<(NodeId, usize)> =
             cluster.nodes.iter().enumerate().map(|(position, node)| (node.id, position)).collect();
+        positions.sort_unstable();
         let mut problem = Problem {
             n_pools: pools.len(),
             nodes: slots.collect(),
@@ -67,7 +66,10 @@ impl<'v, 's> Tables<'v, 's> {
                 let most = source.map_or(0, |source| source.max.min(gpus));
                 let most = if is_pinned || source.is_some_and(|source| source.min > most) { 0 } else { most };
                 tables.most.push(most);
-                let mut list = Options::default();
+                let mut list = Options {
+                    one_node: Vec::with_capacity(largest.min(most).min(16) as usize),
+                    spread: Vec::with_capacity(most.min(16) as usize),
+                };
                 let enough = Enough {
                     price: guess.map(|guess| 0.7 * guess[pool]),
                     at_least: 2 * valuation.fair_gpus() + 4,
@@ -95,14 +97,17 @@ impl<'v, 's> Tables<'v, 's> {
         job: &Job<K>,
         cluster: &crate::snapshot::Cluster,
         problem: &Problem,
-        positions: &BTreeMap<NodeId, usize>,
+        positions: &[(NodeId, usize)],
     ) -> Option<Keep> {
         let placement = job.holds.placement()?;
         let at: Vec<(usize, u32)> = {
             let mut at: Vec<_> = job
                 .holds
                 .iter()
-                .filter_map(|(node, share)| Some((*positions.get(&node)?, share.n_replicas())))
+                .filter_map(|(node, share)| {
+                    let at = positions.binary_search_by_key(&node, |&(node, _)| node).ok()?;
+                    Some((positions[at].1, share.n_replicas()))
+                })
                 .collect();
             at.sort_unstable();
             at
@@ -133,16 +138,20 @@ impl<'v, 's> Tables<'v, 's> {
         enough: &Enough,
     ) {
         let Some(source) = self.valuation.jobs()[job].pools[pool].as_ref() else { return };
+        let value = &self.valuation.jobs()[job];
+        let utility = self.valuation.utility();
         let mut best = f64::NEG_INFINITY;
         let mut gpus = 0;
         while gpus < most {
             gpus += 1;
-            let allowed = gpus >= source.min;
-            let worth = |nodes: u32| match Placement::new(nodes, gpus) {
-                Some(placement) if allowed && self.valuation.jobs()[job].speedup(pool, placement) > 0.0 => {
-                    self.valuation.worth(job, pool, placement, true)
+            let worth = |nodes: u32| {
+                let placement = Placement::new(nodes, gpus).filter(|_| gpus >= source.min);
+                let speedup = placement.map_or(0.0, |placement| value.speedup(pool, placement));
+                if speedup > 0.0 {
+                    value.weight * utility.of(speedup * value.restart_factor)
+                } else {
+                    f64::NEG_INFINITY
                 }
-                _ => f64::NEG_INFINITY,
             };
             if gpus as usize > options.one_node.len() && gpus <= largest {
                 options.one_node.push(worth(1));

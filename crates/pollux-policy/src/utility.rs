@@ -55,13 +55,16 @@ impl Utility {
     }
 
     /// The power mean that belongs to a mean utility.
+    #[expect(clippy::float_cmp, reason = "the default exponent, exactly, has a faster form than the rest")]
     pub fn mean(&self, mean_utility: f64) -> f64 {
         let p = self.exponent;
         if p == 0.0 {
             return exp(mean_utility);
         }
         let power = mean_utility * p;
-        if power > 0.0 {
+        if power > 0.0 && p == -1.0 {
+            1.0 / power
+        } else if power > 0.0 {
             pow(power, 1.0 / p)
         } else if p < 0.0 {
             // The utility is bounded by zero from above; who reaches it is infinitely fast.

@@ -66,6 +66,10 @@ pub struct Source<'a> {
     pub max: u32,
     /// What it may hold but for exploration.
     pub max_explored: u32,
+    /// Speed-up for each unit of the curve's goodput.
+    per_goodput: f64,
+    /// Speed-up for each GPU that it does not exceed.
+    ceiling: f64,
 }
 
 impl AsRef<Learned> for Learned {
@@ -135,10 +139,8 @@ impl<'a> Valuation<'a> {
     /// Utility of `gpus` GPUs of a pool that this job certainly does not exceed, however they are placed.
     pub fn ceiling(&self, job: usize, pool: usize, gpus: f64) -> f64 {
         let value = &self.jobs[job];
-        let best = match value.pools[pool].as_ref().map(|source| source.curve) {
-            Some(Some((curve, scale))) if value.fair > 0.0 => {
-                gpus * curve.model().ceiling_per_gpu().useful_samples_per_sec() * scale / value.fair
-            }
+        let best = match &value.pools[pool] {
+            Some(source) if source.ceiling > 0.0 => gpus * source.ceiling,
             Some(_) => 1.0,
             None => 0.0,
         };
@@ -229,8 +231,15 @@ impl<'a> JobValue<'a> {
         fair_gpus: u32,
         settings: &Settings,
     ) -> Self {
-        let sources: Vec<_> = pools.iter().map(|pool| Source::new(job, pool, pools, settings)).collect();
+        let mut sources: Vec<_> = pools.iter().map(|pool| Source::new(job, pool, pools, settings)).collect();
         let fair = fair_goodput(&sources, pools, fair_gpus, settings.fair_share);
+        for source in sources.iter_mut().flatten() {
+            if let Some((curve, scale)) = source.curve.filter(|_| fair > 0.0) {
+                source.per_goodput = scale / fair;
+                source.ceiling =
+                    curve.model().ceiling_per_gpu().useful_samples_per_sec() * source.per_goodput;
+            }
+        }
         let restart_factor = restart_factor(job, stake.remaining_secs, settings.restart_price);
         Self { weight: stake.weight, restart_factor, pools: sources, fair }
     }
@@ -238,8 +247,8 @@ impl<'a> JobValue<'a> {
     /// Speed-up on a placement against the fair share, restart not counted.
     pub fn speedup(&self, pool: usize, placement: Placement) -> f64 {
         match &self.pools[pool] {
-            Some(Source { curve: Some((curve, scale)), .. }) if self.fair > 0.0 => {
-                curve.goodput(placement).useful_samples_per_sec() * scale / self.fair
+            Some(Source { curve: Some((curve, _)), per_goodput, .. }) if self.fair > 0.0 => {
+                curve.goodput(placement).useful_samples_per_sec() * per_goodput
             }
             // Nothing is known of it: neither better nor worse off than with a fair share.
             Some(Source { min, max, .. }) if (*min..=*max).contains(&placement.n_replicas()) => 1.0,
@@ -276,15 +285,10 @@ impl<'a> Source<'a> {
             known.map(|(curve, speed)| (curve, pool.speed / speed))
         });
         if let Freedom::Rigid { gpus } = job.freedom {
-            return Some(Self { curve: None, min: gpus, max: gpus, max_explored: gpus });
+            return Some(Self::unlearned(gpus));
         }
         let Some((known, scale)) = curve else {
-            return Some(Self {
-                curve: None,
-                min: job.min_gpus,
-                max: job.min_gpus,
-                max_explored: job.min_gpus,
-            });
+            return Some(Self::unlearned(job.min_gpus));
         };
         let own = job.max_gpus.unwrap_or(u32::MAX).min(known.model().limits().max_replicas());
         #[expect(
@@ -294,7 +298,13 @@ impl<'a> Source<'a> {
         )]
         let seen = (f64::from(learned.most_gpus) * settings.exploration) as u32;
         let max = own.min(seen.max(1).max(job.min_gpus));
-        Some(Self { curve: Some((known, scale)), min: job.min_gpus, max, max_explored: own })
+        let curve = Some((known, scale));
+        Some(Self { curve, min: job.min_gpus, max, max_explored: own, per_goodput: 0.0, ceiling: 0.0 })
+    }
+
+    /// Nothing is known of its speed: so many GPUs and no others.
+    fn unlearned(gpus: u32) -> Self {
+        Self { curve: None, min: gpus, max: gpus, max_explored: gpus, per_goodput: 0.0, ceiling: 0.0 }
     }
 
     /// Whether speed-ups come from a curve.

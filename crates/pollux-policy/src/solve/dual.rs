@@ -157,7 +157,13 @@ impl<'p> Dual<'p> {
     /// The least value over all prices, starting near `guess` (a price per pool).
     pub(crate) fn least(&self, guess: Option<&[f64]>) -> Proof {
         let n = self.couplings.len();
-        let mut search = Search { dual: self, slope: vec![0.0; n], best: f64::INFINITY, at: vec![0.0; n] };
+        let mut search = Search {
+            dual: self,
+            slope: vec![0.0; n],
+            best: f64::INFINITY,
+            at: vec![0.0; n],
+            planes: Vec::new(),
+        };
         if n == 0 {
             let bound = search.look(&[]);
             return Proof { bound, shadow: self.shadow(&[]) };
@@ -172,6 +178,8 @@ struct Search<'d, 'p> {
     slope: Vec<f64>,
     best: f64,
     at: Vec<f64>,
+    /// Every look touches the function from below with a plane: its value at no prices, and its slopes.
+    planes: Vec<(f64, Vec<f64>)>,
 }
 
 impl Search<'_, '_> {
@@ -182,22 +190,22 @@ impl Search<'_, '_> {
             self.at.clear();
             self.at.extend_from_slice(at);
         }
+        let along: f64 = self.slope.iter().zip(at).map(|(slope, price)| slope * price).sum();
+        self.planes.push((value - along, self.slope.clone()));
         value
     }
 
     fn run(&mut self, guess: Option<&[f64]>) {
         let n = self.dual.couplings.len();
-        let n_pools = self.dual.problem.n_pools;
-        // Free GPUs cost nothing: often enough the end of it.
         let mut at = vec![0.0; n];
-        self.look(&at);
-        if self
-            .slope
-            .iter()
-            .zip(&self.dual.couplings)
-            .all(|(s, c)| *s >= 0.0 && !matches!(c, Coupling::Starved(_)))
-        {
-            return;
+        if guess.is_none() {
+            // Free GPUs cost nothing: often enough the end of it.
+            self.look(&at);
+            let is_starving =
+                self.dual.couplings.iter().any(|coupling| matches!(coupling, Coupling::Starved(_)));
+            if !is_starving && self.slope.iter().all(|slope| *slope >= 0.0) {
+                return;
+            }
         }
         let (low, high) = self.bracket(guess);
         let unit = if high > 0.0 { high } else { 1.0 };
@@ -218,20 +226,14 @@ impl Search<'_, '_> {
                 Coupling::Starved(_) => (-wide, wide, wide),
             };
         }
-        at.fill(0.0);
-        at[..n_pools].fill(high);
-        let mut value = self.look(&at);
-        let mut master: Option<Master> = None;
+        let (offset, slope) = &self.planes[0];
+        let mut master = Master::new(offset / unit, slope, &low_wall, &high_wall);
+        let mut n_known = 1;
         for _ in 0..(80 + 60 * n) {
-            let along: f64 = self.slope.iter().zip(&at).map(|(s, x)| s * x).sum();
-            let offset = (value - along) / unit;
-            let master = match &mut master {
-                None => master.insert(Master::new(offset, &self.slope, &low_wall, &high_wall)),
-                Some(master) => {
-                    master.add(offset, &self.slope);
-                    master
-                }
-            };
+            for (offset, slope) in &self.planes[n_known..] {
+                master.add(offset / unit, slope);
+            }
+            n_known = self.planes.len();
             let mut lowest = master.lowest();
             let is_least = |best: f64, value: f64| best - value * unit <= 1e-11 * best.abs().max(unit);
             while is_least(self.best, lowest.value) {
@@ -257,7 +259,7 @@ impl Search<'_, '_> {
             for (at, x) in at.iter_mut().zip(&lowest.at) {
                 *at = x * unit;
             }
-            value = self.look(&at);
+            self.look(&at);
         }
     }
 

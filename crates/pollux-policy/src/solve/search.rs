@@ -19,8 +19,14 @@ pub(crate) struct Search<'p> {
     log: Vec<(u32, Held)>,
     logged: Vec<u32>,
     attempt: u32,
+    /// Jobs that are farthest from what they would buy at the prices.
+    worst: Vec<u32>,
+    shadow: Shadow,
     scratch: Scratch,
 }
+
+/// How many of the worst off are looked after.
+const N_WORST: usize = 32;
 
 #[derive(Default)]
 struct Scratch {
@@ -63,6 +69,8 @@ impl<'p> Search<'p> {
             log: Vec::new(),
             logged: vec![0; n_jobs],
             attempt: 0,
+            worst: Vec::new(),
+            shadow: shadow.clone(),
             scratch: Scratch::default(),
         }
     }
@@ -464,6 +472,10 @@ impl<'p> Search<'p> {
 
     /// Empties a few nodes, places their jobs anew at disturbed prices, and keeps that if it is no worse.
     pub(crate) fn ruin_and_recreate(&mut self) -> bool {
+        let n_jobs = self.state.held.len();
+        if (self.attempt as usize).is_multiple_of(n_jobs.div_ceil(4).max(64)) {
+            self.find_worst();
+        }
         self.attempt += 1;
         self.log.clear();
         if self.attempt.is_multiple_of(1 << 12) {
@@ -520,24 +532,53 @@ impl<'p> Search<'p> {
         false
     }
 
+    /// Finds who is farthest from what it would buy at the prices.
+    fn find_worst(&mut self) {
+        let hulls = self.state.hulls;
+        let mut regrets: Vec<(f64, u32)> = Vec::with_capacity(self.state.held.len());
+        for (job, held) in self.state.held.iter().enumerate() {
+            if held.kind != Kind::Nothing && self.state.is_movable(job) {
+                let group = self.state.problem.jobs[job].group.unwrap_or(self.state.problem.groups.len());
+                let price = self.priced[group * self.factors.len() + held.pool];
+                let best = hulls.best(job, &self.priced, &self.shadow).net;
+                regrets.push((best - (held.worth - price * f64::from(held.gpus)), index(job)));
+            }
+        }
+        let n = N_WORST.min(regrets.len());
+        if n > 0 && n < regrets.len() {
+            regrets.select_nth_unstable_by(n - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        }
+        self.worst.clear();
+        self.worst.extend(regrets[..n].iter().map(|&(_, job)| job));
+        self.worst.sort_unstable();
+    }
+
+    /// A node where something can be gained, or any.
+    fn choose_node(&mut self) -> usize {
+        let node = self.random.below(self.state.free.len());
+        let chance = self.random.unit();
+        if chance < 0.3 {
+            // Somebody is badly off.
+            let worst = self.worst.get(self.random.below(self.worst.len()));
+            let held = worst.map_or(&[][..], |&job| &self.state.held[job as usize].at);
+            return held.get(self.random.below(held.len())).map_or(node, |&(node, _)| node as usize);
+        }
+        let pool = self.state.problem.nodes[node].pool;
+        let most = self.state.most_free(pool);
+        if chance < 0.65 && most > 0 {
+            // GPUs are idle.
+            let idle = self.state.with_free(pool, 1 + index(self.random.below(most as usize)));
+            return idle.get(self.random.below(idle.len())).map_or(node, |&node| node as usize);
+        }
+        node
+    }
+
     fn choose_nodes(&mut self, nodes: &mut Vec<u32>) {
         let n_nodes = self.state.free.len();
         nodes.clear();
         let wanted = 1 + self.random.below(3);
         for _ in 0..4 * wanted {
-            let mut node = self.random.below(n_nodes);
-            if nodes.is_empty() && self.random.chance(0.5) {
-                // Idle GPUs are where something can be gained.
-                let pool = self.state.problem.nodes[node].pool;
-                let most = self.state.most_free(pool);
-                if most > 0 {
-                    let free = 1 + index(self.random.below(most as usize));
-                    let idle = self.state.with_free(pool, free);
-                    if !idle.is_empty() {
-                        node = idle[self.random.below(idle.len())] as usize;
-                    }
-                }
-            }
+            let node = if nodes.is_empty() { self.choose_node() } else { self.random.below(n_nodes) };
             if self.state.problem.nodes[node].open && !nodes.contains(&index(node)) {
                 nodes.push(index(node));
             }

@@ -98,6 +98,7 @@ pub(crate) struct State<'p> {
     pub(crate) weight: f64,
     /// Weight of a starved job, by class.
     starved_weight: [f64; CLASSES],
+    scratch: Vec<(u32, u32)>,
 }
 
 impl<'p> State<'p> {
@@ -131,6 +132,7 @@ impl<'p> State<'p> {
             idle: Roll::new(problem.jobs.len()),
             weight: 0.0,
             starved_weight,
+            scratch: Vec::new(),
         };
         for (node, slot) in problem.nodes.iter().enumerate() {
             if slot.open {
@@ -284,8 +286,11 @@ impl<'p> State<'p> {
     pub(crate) fn keep(&mut self, job: usize) {
         let problem = self.problem;
         let Some(keep) = &problem.jobs[job].keep else { return };
-        let at: Vec<(u32, u32)> = keep.at.iter().map(|&(node, gpus)| (index(node), gpus)).collect();
+        let mut at = std::mem::take(&mut self.scratch);
+        at.clear();
+        at.extend(keep.at.iter().map(|&(node, gpus)| (index(node), gpus)));
         self.put(job, Kind::Keep, keep.worth, &at);
+        self.scratch = at;
     }
 
     /// Whether a job that holds nothing could have back what it held.

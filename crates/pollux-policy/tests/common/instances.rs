@@ -4,7 +4,7 @@
 //! its own parameters strayed by about 14 %. `testdata/applications.json` says where they come from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use pollux_model::{
@@ -52,6 +52,10 @@ impl Default for Instance {
         Self { nodes: 16, gpus_per_node: 4, jobs: 20, seed: 0, types: 1, groups: 0, most_gpus: 1 << 20 }
     }
 }
+
+/// Copies of one name, as a scheduler that knows its nodes would hand out.
+static GPU_TYPES: LazyLock<Vec<(GpuType, f64)>> =
+    LazyLock::new(|| TYPES.iter().map(|&(name, speed)| (GpuType::new(name), speed)).collect());
 
 impl Instance {
     /// A plain one.
@@ -132,7 +136,7 @@ impl Instance {
 
     fn gpu_types(&self) -> Vec<(GpuType, f64)> {
         let n_types = self.types.clamp(1, TYPES.len());
-        TYPES[..n_types].iter().map(|&(name, speed)| (GpuType::new(name), speed)).collect()
+        GPU_TYPES[..n_types].to_vec()
     }
 
     /// One queue for all at nine tenths of the cluster, and leaves that share it out but may borrow.
