@@ -17,6 +17,9 @@ pub struct GoodputCurve {
     /// Entries on one node, then those on several: side by side, since a plan asks for both.
     table: Box<[AtomicU64]>,
     n_one_node: u32,
+    /// The model's own, kept beside the table.
+    max_replicas: u32,
+    ceiling_per_gpu: Goodput,
     model: GoodputModel,
 }
 
@@ -32,7 +35,8 @@ impl GoodputCurve {
     pub fn new(model: GoodputModel, gpus_per_node: u32, max_replicas: u32) -> Self {
         let (n_one_node, n_distributed) = Self::lengths(gpus_per_node, max_replicas);
         let table = (0..n_one_node + n_distributed).map(|_| AtomicU64::new(UNKNOWN)).collect();
-        Self { table, n_one_node, model }
+        let (max_replicas, ceiling_per_gpu) = (model.limits().max_replicas(), model.ceiling_per_gpu());
+        Self { table, n_one_node, max_replicas, ceiling_per_gpu, model }
     }
 
     fn lengths(gpus_per_node: u32, max_replicas: u32) -> (u32, u32) {
@@ -42,6 +46,16 @@ impl GoodputCurve {
     /// The model behind the tables.
     pub fn model(&self) -> &GoodputModel {
         &self.model
+    }
+
+    /// Most replicas that the model's batch limits allow.
+    pub fn max_replicas(&self) -> u32 {
+        self.max_replicas
+    }
+
+    /// [`GoodputModel::ceiling_per_gpu`] of the model.
+    pub fn ceiling_per_gpu(&self) -> Goodput {
+        self.ceiling_per_gpu
     }
 
     /// Goodput of the best batch on this placement; zero where no batch keeps the limits.
@@ -80,7 +94,7 @@ impl GoodputCurve {
 
 /// The curves of one job, per GPU type, kept from round to round.
 #[derive(Debug, Default)]
-pub struct JobCurves(BTreeMap<GpuType, GoodputCurve>);
+pub struct JobCurves(Vec<(GpuType, GoodputCurve)>); // by type, each once
 
 impl JobCurves {
     /// Takes the job's present models. A type whose model did not change keeps its table.
@@ -91,24 +105,25 @@ impl JobCurves {
                 curve.n_one_node == n_one_node && curve.table.len() == (n_one_node + n_distributed) as usize;
             same_size && curve.model == *model
         };
-        let mut old = std::mem::take(&mut self.0);
+        let mut old: BTreeMap<_, _> = std::mem::take(&mut self.0).into_iter().collect();
         for (gpu_type, model) in models {
             let curve = match old.remove(&gpu_type) {
                 Some(curve) if fits(&curve, &model) => curve,
                 _ => GoodputCurve::new(model, gpus_per_node, max_replicas),
             };
-            self.0.insert(gpu_type, curve);
+            self.0.push((gpu_type, curve));
         }
+        self.0.shrink_to_fit();
     }
 
     /// The curve on this GPU type, if the job has a model for it.
     pub fn on(&self, gpu_type: &GpuType) -> Option<&GoodputCurve> {
-        self.0.get(gpu_type)
+        self.0.iter().find(|(known, _)| known == gpu_type).map(|(_, curve)| curve)
     }
 
     /// All types with a curve.
     pub fn iter(&self) -> impl Iterator<Item = (&GpuType, &GoodputCurve)> {
-        self.0.iter()
+        self.0.iter().map(|(gpu_type, curve)| (gpu_type, curve))
     }
 }
 

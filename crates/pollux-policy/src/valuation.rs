@@ -236,8 +236,7 @@ impl<'a> JobValue<'a> {
         for source in sources.iter_mut().flatten() {
             if let Some((curve, scale)) = source.curve.filter(|_| fair > 0.0) {
                 source.per_goodput = scale / fair;
-                source.ceiling =
-                    curve.model().ceiling_per_gpu().useful_samples_per_sec() * source.per_goodput;
+                source.ceiling = curve.ceiling_per_gpu().useful_samples_per_sec() * source.per_goodput;
             }
         }
         let restart_factor = restart_factor(job, stake.remaining_secs, settings.restart_price);
@@ -290,7 +289,7 @@ impl<'a> Source<'a> {
         let Some((known, scale)) = curve else {
             return Some(Self::unlearned(job.min_gpus));
         };
-        let own = job.max_gpus.unwrap_or(u32::MAX).min(known.model().limits().max_replicas());
+        let own = job.max_gpus.unwrap_or(u32::MAX).min(known.max_replicas());
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -344,7 +343,7 @@ fn fair_goodput(sources: &[Option<Source<'_>>], pools: &[Pool], fair_gpus: u32, 
     let (mut sum, mut gpus) = (0.0, 0.0);
     for (source, pool) in sources.iter().zip(pools) {
         let Some(Source { curve: Some((curve, scale)), .. }) = source else { continue };
-        let n_replicas = fair_gpus.min(curve.model().limits().max_replicas()).max(1);
+        let n_replicas = fair_gpus.min(curve.max_replicas()).max(1);
         let placement = match shape {
             FairShare::Packed => Placement::packed(n_replicas, pool.largest_node),
             FairShare::OneNode => Placement::new(1, n_replicas),

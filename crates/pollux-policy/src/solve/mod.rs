@@ -18,7 +18,7 @@ pub(crate) use self::patterns::Sharp;
 
 use self::dual::{CLASSES, Dual, Proof, Starving, class};
 use self::search::Search;
-use self::state::State;
+use self::state::{Rank, State};
 use crate::plan::{Starved, Stopped, Work};
 use crate::policy::Terms;
 use crate::problem::{Choice, Problem, Score};
@@ -142,6 +142,13 @@ impl Outlook {
     }
 }
 
+/// How things are.
+struct Base {
+    choices: Vec<Choice>,
+    rank: Rank,
+    running: f64,
+}
+
 struct Climb<'p, 'c> {
     problem: &'p Problem,
     outlook: &'p Outlook,
@@ -156,22 +163,32 @@ struct Climb<'p, 'c> {
 impl<'p> Climb<'p, '_> {
     /// The best of several climbs, each from a start of its own, and why the last one ended.
     fn run(&mut self) -> (State<'p>, Stopped) {
-        let base = self.start_in_place(0);
-        self.units += base.units;
-        let mut base = base.state;
-        base.recount();
+        let mut in_place = self.start_in_place(0);
+        in_place.state.recount();
         if self.problem.nodes.is_empty() || self.problem.jobs.is_empty() {
-            return (base, Stopped::Done);
+            return (in_place.state, Stopped::Done);
         }
-        let in_place = self.problem.jobs.iter().any(|job| job.keep.is_some());
-        let mut stopped = self.is_good(&base).then_some(Stopped::GoodEnough);
-        let mut best = base.clone();
-        let mut start = u64::from(!in_place);
+        if self.is_good(&in_place.state) {
+            self.units = in_place.units;
+            return (in_place.state, Stopped::GoodEnough);
+        }
+        let base = Base {
+            choices: in_place.state.choices(),
+            rank: in_place.state.rank(),
+            running: in_place.state.running,
+        };
+        let is_held = self.problem.jobs.iter().any(|job| job.keep.is_some());
+        let (mut next, mut best) =
+            if is_held { (Some(in_place), None) } else { (None, Some(in_place.state)) };
+        let mut start = u64::from(!is_held);
         let mut is_sharp = false;
+        let mut stopped = None;
         while stopped.is_none() {
             start += 1;
-            let mut search =
-                if start % 2 == 1 { self.start_in_place(start) } else { self.start_at_prices(start) };
+            let fresh = |start: u64| {
+                if start % 2 == 1 { self.start_in_place(start) } else { self.start_at_prices(start) }
+            };
+            let mut search = next.take().unwrap_or_else(|| fresh(start));
             let slice =
                 if is_sharp { self.budget } else { self.budget.min(self.units + self.usual_budget() / 4) };
             stopped = self.climb(&mut search, slice);
@@ -184,14 +201,26 @@ impl<'p> Climb<'p, '_> {
             self.units += search.units;
             settle::settle(&mut search.state);
             search.state.recount();
-            if search.state.rank().beats(best.rank(), 0.0) {
-                best = search.state;
+            if best.as_ref().is_none_or(|best| search.state.rank().beats(best.rank(), 0.0)) {
+                best = Some(search.state);
             }
         }
         // Who moves must gain by it.
-        let margin = self.effort.epsilon * base.running.abs();
-        let best = if best.rank().beats(base.rank(), margin) { best } else { base };
+        let best = best.filter(|best| self.is_worth_moving(&base, best));
+        let best = best.unwrap_or_else(|| {
+            let mut search = self.search(0);
+            search.put_all(&base.choices);
+            search.state.recount();
+            search.state
+        });
         (best, stopped.unwrap_or(Stopped::Done))
+    }
+
+    /// Whether a plan is better than leaving things as they are by more than may be ignored.
+    fn is_worth_moving(&self, base: &Base, best: &State<'_>) -> bool {
+        let (before, after) = (base.rank, best.rank());
+        let gain = relative(self.problem, base.running, best.weight, after.sum - before.sum);
+        after.starves_fewer(before) || (!before.starves_fewer(after) && gain > self.effort.epsilon)
     }
 
     fn search(&self, stream: u64) -> Search<'p> {

@@ -62,9 +62,12 @@ pub(crate) struct Rank {
 impl Rank {
     /// Whether this is better by more than `margin` in the sum.
     pub(crate) fn beats(self, other: Self, margin: f64) -> bool {
+        self.starves_fewer(other) || (!other.starves_fewer(self) && self.sum > other.sum + margin)
+    }
+
+    pub(crate) fn starves_fewer(self, other: Self) -> bool {
         // Weights are whole numbers.
-        let fewer = other.starved - self.starved;
-        fewer > 0.5 || (fewer > -0.5 && self.sum > other.sum + margin)
+        self.starved < other.starved - 0.5
     }
 }
 
