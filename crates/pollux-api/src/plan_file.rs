@@ -269,7 +269,9 @@ mod tests {
                     {
                         "name": "bert", "decision": "place", "gpus": 6, "allocation": {"a": 4, "b": 2},
                         "speedup": 1.5,
-                        "one_more": {"gpus": 7, "speedup": 1.75, "worth": -0.25, "at_most": 0.5},
+                        "one_more": {
+                            "gpus": 7, "speedup": 1.75, "at_least": -0.5, "worth": -0.25, "at_most": 0.5
+                        },
                         "one_fewer": none,
                         "reason": {
                             "code": "group_cap", "group": "nlp", "gpu_type": "a100",

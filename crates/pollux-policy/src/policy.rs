@@ -9,6 +9,40 @@ use crate::snapshot::{Knowledge, Known, Snapshot};
 ///
 /// What it may know of a job is in its type: the scheduler shows it no more. It may leave jobs waiting,
 /// reject them, share GPUs among them ([`pollux_model::GpuShare`]) and choose its cadence.
+///
+/// A first policy of one's own, which knows nothing of jobs and leaves everything as it is:
+///
+/// ```
+/// use pollux_policy::*;
+///
+/// struct Lazy;
+///
+/// impl Policy for Lazy {
+///     type Knows = ();
+///
+///     fn about(&self) -> About {
+///         About { name: "lazy", summary: "leaves everything as it is", source: "this example" }
+///     }
+///
+///     fn plan(&self, snapshot: &Snapshot<()>, _: &Terms<'_>) -> Plan {
+///         let answer = |job: &Job<()>| JobPlan {
+///             job: job.id,
+///             decision: if job.holds.is_empty() { Decision::Wait } else { Decision::Keep },
+///             allocation: job.holds.clone(),
+///             reason: Reason::default(),
+///         };
+///         Plan {
+///             jobs: snapshot.jobs().iter().map(answer).collect(),
+///             certificate: None,
+///             work: Work { units: 0, budget: 0, stopped: Stopped::Done },
+///             carried: Carried::default(),
+///         }
+///     }
+/// }
+///
+/// let nobody = Snapshot::new(Cluster::default(), Vec::new()).unwrap();
+/// assert!(AnyPolicy::plan(&Lazy, &nobody, &Terms::seeded(1)).jobs.is_empty());
+/// ```
 pub trait Policy {
     /// What it may know of each job beyond what every scheduler sees.
     type Knows: Knowledge;
