@@ -92,15 +92,16 @@ pub struct Effort {
     pub per_job: u64,
     /// Units of work besides, so that small clusters are searched well.
     pub at_least: u64,
-    /// A plan this close to its bound is good enough (a fraction of the value).
+    /// A plan from nothing is good enough this close to its bound (a fraction of the value).
     pub good_enough: f64,
-    /// Jobs move only if the value rises by more than this fraction.
+    /// Jobs in place move only if the value rises by more than this fraction. Where the bound shows that it cannot,
+    /// nothing is searched.
     pub epsilon: f64,
 }
 
 impl Effort {
     /// The default, the same everywhere.
-    pub const DEFAULT: Self = Self { per_job: 400, at_least: 20_000, good_enough: 5e-4, epsilon: 5e-4 };
+    pub const DEFAULT: Self = Self { per_job: 400, at_least: 20_000, good_enough: 5e-4, epsilon: 8e-4 };
 
     /// Units of work for so many jobs.
     pub fn budget(&self, n_jobs: usize) -> u64 {

@@ -86,7 +86,12 @@ impl Outlook {
     /// Solves, from what jobs hold or from the prices.
     pub(crate) fn solve(&self, problem: &Problem, effort: &Effort, terms: &Terms<'_>) -> Solution {
         let budget = terms.work.unwrap_or_else(|| effort.budget(problem.jobs.len()));
-        let mut climb = Climb { problem, outlook: self, effort, terms, budget, units: 0, sharp: None };
+        // Where jobs are in place, what could not gain enough for one to move is not looked for.
+        let is_held = problem.jobs.iter().any(|job| job.keep.is_some());
+        let enough = if is_held { effort.epsilon } else { effort.good_enough };
+        let (units, sharp) = (0, None);
+        let mut climb =
+            Climb { problem, outlook: self, effort, terms, budget, units, sharp, is_held, enough };
         let (state, stopped) = climb.run();
         let work = Work { units: climb.units, budget, stopped };
         let hopeless = self.hulls.worth_of_hopeless();
@@ -158,6 +163,10 @@ struct Climb<'p, 'c> {
     units: u64,
     /// The second bound, once it was asked for.
     sharp: Option<Sharp>,
+    /// Whether anybody holds anything now.
+    is_held: bool,
+    /// A plan this close to its bound ends the search.
+    enough: f64,
 }
 
 impl<'p> Climb<'p, '_> {
@@ -177,10 +186,9 @@ impl<'p> Climb<'p, '_> {
             rank: in_place.state.rank(),
             running: in_place.state.running,
         };
-        let is_held = self.problem.jobs.iter().any(|job| job.keep.is_some());
         let (mut next, mut best) =
-            if is_held { (Some(in_place), None) } else { (None, Some(in_place.state)) };
-        let mut start = u64::from(!is_held);
+            if self.is_held { (Some(in_place), None) } else { (None, Some(in_place.state)) };
+        let mut start = u64::from(!self.is_held);
         let mut is_sharp = false;
         let mut stopped = None;
         while stopped.is_none() {
@@ -206,7 +214,7 @@ impl<'p> Climb<'p, '_> {
             }
         }
         // Who moves must gain by it.
-        let best = best.filter(|best| self.is_worth_moving(&base, best));
+        let best = best.filter(|best| !self.is_held || self.is_worth_moving(&base, best));
         let best = best.unwrap_or_else(|| {
             let mut search = self.search(0);
             search.put_all(&base.choices);
@@ -294,7 +302,7 @@ impl<'p> Climb<'p, '_> {
         let rank = state.rank();
         let missing = bound - rank.sum;
         rank.starved <= state.weight_of_starved(self.outlook.starved)
-            && relative(self.problem, state.running, state.weight, missing) <= self.effort.good_enough
+            && relative(self.problem, state.running, state.weight, missing) <= self.enough
     }
 }
 
