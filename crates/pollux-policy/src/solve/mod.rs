@@ -1,7 +1,7 @@
 //! Choices for all jobs of a problem, close to the best, and how close.
 //!
-//! Prices suggest sizes ([`dual`]), jobs are placed at them and the result is improved by emptying a few
-//! nodes and filling them anew ([`search`]), until the bound says that little can be left or the budget is spent.
+//! Prices suggest sizes (`dual`), jobs are placed at them and the result is improved by emptying a few
+//! nodes and filling them anew (`search`), until the bound says that little can be left or the budget is spent.
 
 mod dual;
 mod hull;
