@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use pollux_model::{Allocation, Placement};
-use pollux_policy::{Decision, JobPlan, Limit, Step};
+use pollux_policy::{Against, Decision, JobPlan, Limit, Step};
 
 use crate::names::Names;
 
@@ -34,14 +34,20 @@ pub fn code(limit: &Limit) -> &'static str {
 /// ```
 /// use pollux_api::{Names, explain};
 /// use pollux_model::{Allocation, JobId, NodeId};
-/// use pollux_policy::{Decision, JobPlan, Limit, Reason, Step};
+/// use pollux_policy::{Against, Decision, JobPlan, Limit, Reason, Step};
 ///
 /// let step = |gpus, speedup| Some(Step { gpus, speedup, at_least: None, worth: -0.1, at_most: 0.0 });
 /// let bert = JobPlan {
 ///     job: JobId(0),
 ///     decision: Decision::Keep,
 ///     allocation: Allocation::whole([(NodeId(0), 4), (NodeId(1), 4)]),
-///     reason: Reason { speedup: Some(6.1), more: step(9, 6.4), fewer: step(7, 5.2), limit: Limit::Price },
+///     reason: Reason {
+///         speedup: Some(6.1),
+///         more: step(9, 6.4),
+///         fewer: step(7, 5.2),
+///         limit: Limit::Price,
+///         ..Reason::default()
+///     },
 /// };
 /// let names = Names { jobs: [(JobId(0), "bert".to_owned())].into(), ..Names::default() };
 /// assert_eq!(
@@ -66,7 +72,7 @@ fn holding(job: &JobPlan, name: &str, placement: Placement, names: &Names) -> St
     };
     let mut clauses = vec![format!("{name} {verb} {}", what(&job.allocation, placement, names))];
     if let Some(speedup) = job.reason.speedup {
-        let _ = write!(clauses[0], ", at {speedup:.2} times the speed of its fair share");
+        let _ = write!(clauses[0], ", at {speedup:.2} times the speed of {}", reference(job));
     }
     let held = placement.n_replicas();
     clauses.extend(limit_of_more(job, held, names));
@@ -75,6 +81,13 @@ fn holding(job: &JobPlan, name: &str, placement: Placement, names: &Names) -> St
         clauses.push(would_be(fewer, held));
     }
     clauses.join("; ") + "."
+}
+
+fn reference(job: &JobPlan) -> &'static str {
+    match job.reason.against {
+        Against::FairShare => "its fair share",
+        Against::OneGpu => "one GPU",
+    }
 }
 
 /// `8 GPUs on 2 nodes`.
@@ -172,7 +185,8 @@ fn waiting(job: &JobPlan, name: &str, names: &Names) -> String {
     }
     if let Some(Step { gpus, speedup, .. }) = job.reason.more {
         let gpus = if gpus == 1 { "1 GPU".to_owned() } else { format!("{gpus} GPUs") };
-        let _ = write!(sentence, "; {gpus} would run it at {speedup:.2} times the speed of its fair share");
+        let _ =
+            write!(sentence, "; {gpus} would run it at {speedup:.2} times the speed of {}", reference(job));
     }
     sentence + "."
 }

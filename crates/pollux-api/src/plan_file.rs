@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use pollux_model::{Allocation, GpuShare, Placement};
-use pollux_policy::{Certificate, Decision, JobPlan, Limit, Plan, Starved, Stopped};
+use pollux_policy::{Against, Certificate, Decision, JobPlan, Limit, Plan, Starved, Stopped};
 use serde::Serialize;
 
 use crate::explain;
@@ -126,6 +126,7 @@ struct Job<'a> {
     gpus: Amount,
     allocation: BTreeMap<Cow<'a, str>, Amount>,
     speedup: Option<f64>,
+    speedup_against: &'static str,
     one_more: Option<Step>,
     one_fewer: Option<Step>,
     reason: Reason<'a>,
@@ -175,6 +176,10 @@ fn job<'a>(job: &'a JobPlan, names: &'a Names) -> Job<'a> {
         gpus: total(&job.allocation),
         allocation: job.allocation.iter().map(|(node, share)| (names.node(node), amount(share))).collect(),
         speedup: job.reason.speedup,
+        speedup_against: match job.reason.against {
+            Against::FairShare => "fair_share",
+            Against::OneGpu => "one_gpu",
+        },
         one_more: job.reason.more.as_ref().map(step),
         one_fewer: job.reason.fewer.as_ref().map(step),
         reason: Reason {
@@ -215,7 +220,8 @@ mod tests {
             worth: -0.25,
             at_most: 0.5,
         });
-        let reason = pollux_policy::Reason { speedup: Some(1.5), more, fewer: None, limit };
+        let reason =
+            pollux_policy::Reason { speedup: Some(1.5), more, limit, ..pollux_policy::Reason::default() };
         let bert = JobPlan {
             job: JobId(0),
             decision: Decision::Place,
@@ -268,7 +274,7 @@ mod tests {
                 "jobs": [
                     {
                         "name": "bert", "decision": "place", "gpus": 6, "allocation": {"a": 4, "b": 2},
-                        "speedup": 1.5,
+                        "speedup": 1.5, "speedup_against": "fair_share",
                         "one_more": {
                             "gpus": 7, "speedup": 1.75, "at_least": -0.5, "worth": -0.25, "at_most": 0.5
                         },
@@ -281,7 +287,7 @@ mod tests {
                     },
                     {
                         "name": "tiny", "decision": "keep", "gpus": 0.5, "allocation": {"b": 0.5},
-                        "speedup": none, "one_more": none, "one_fewer": none,
+                        "speedup": none, "speedup_against": "fair_share", "one_more": none, "one_fewer": none,
                         "reason": {"code": "unstated", "text": "tiny keeps 0.50 of a GPU on b."},
                     },
                 ],

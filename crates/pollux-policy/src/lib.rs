@@ -25,7 +25,7 @@ mod utility;
 mod valuation;
 
 pub use ga::{Genetic, Variant};
-pub use plan::{Certificate, Decision, JobPlan, Limit, Plan, Reason, Starved, Step, Stopped, Work};
+pub use plan::{Against, Certificate, Decision, JobPlan, Limit, Plan, Reason, Starved, Step, Stopped, Work};
 pub use policy::{About, AnyPolicy, Cadence, Policy, Seed, Terms};
 pub use pollux::{Pollux, policies};
 pub use settings::{Effort, FairShare, RestartPrice, Settings};

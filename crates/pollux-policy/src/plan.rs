@@ -126,14 +126,26 @@ pub enum Stopped {
 /// Why a job holds what it holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reason {
-    /// Speed-up against its fair share, restart not counted.
+    /// Speed-up, restart not counted.
     pub speedup: Option<f64>,
+    /// What speed-ups are measured against.
+    pub against: Against,
     /// What it would be with one GPU more.
     pub more: Option<Step>,
     /// What it would be with one GPU fewer.
     pub fewer: Option<Step>,
     /// What keeps it from more.
     pub limit: Limit,
+}
+
+/// What a speed-up is measured against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Against {
+    /// The job's part of the cluster, were it divided evenly.
+    #[default]
+    FairShare,
+    /// One GPU.
+    OneGpu,
 }
 
 /// The next larger or smaller allocation.

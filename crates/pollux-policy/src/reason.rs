@@ -4,7 +4,7 @@ use pollux_model::Placement;
 
 use crate::exchange::Floor;
 use crate::groups::Bond;
-use crate::plan::{Limit, Reason, Step};
+use crate::plan::{Against, Limit, Reason, Step};
 use crate::problem::{Choice, Problem};
 use crate::round::Solved;
 use crate::snapshot::{Freedom, Job, Snapshot};
@@ -26,6 +26,7 @@ pub(crate) struct Reasons<'a, K> {
     /// Price of a GPU by group and pool.
     pub(crate) priced: Vec<f64>,
     floor: Floor<'a>,
+    pub(crate) against: Against,
 }
 
 /// What one job holds.
@@ -51,7 +52,8 @@ impl<'a, K> Reasons<'a, K> {
         let priced = solved.hulls.priced(&solved.solution.shadow);
         let floor = Floor::new(problem, &solved.hulls, &solved.solution.choices);
         let value = valuation.mean(sum, weight);
-        Self { snapshot, valuation, problem, solved, sum, weight, value, missing, priced, floor }
+        let against = Against::FairShare;
+        Self { snapshot, valuation, problem, solved, sum, weight, value, missing, priced, floor, against }
     }
 
     /// The reason for one job's choice.
@@ -60,7 +62,7 @@ impl<'a, K> Reasons<'a, K> {
         let places = self.problem.places(job, choice);
         let Some(&(first, _)) = places.first() else {
             let limit = if self.solved.hulls.has_hope(job) { Limit::Starved } else { Limit::Impossible };
-            return Reason { limit, ..Reason::default() };
+            return Reason { limit, against: self.against, ..Reason::default() };
         };
         let present = Present {
             job,
@@ -78,7 +80,7 @@ impl<'a, K> Reasons<'a, K> {
         let fewer =
             present.gpus.checked_sub(1).filter(|_| is_movable).and_then(|gpus| self.step(&present, gpus));
         let limit = self.limit(&present, record, more.as_ref(), speedup);
-        Reason { speedup: Some(speedup), more, fewer, limit }
+        Reason { speedup: Some(speedup), against: self.against, more, fewer, limit }
     }
 
     fn speedup(&self, present: &Present<'_>, gpus: u32, is_spread: bool) -> f64 {

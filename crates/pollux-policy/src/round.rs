@@ -3,11 +3,11 @@
 use pollux_model::Allocation;
 
 use crate::groups::{self, Bond};
-use crate::plan::{Certificate, Decision, JobPlan, Plan};
+use crate::plan::{Against, Certificate, Decision, JobPlan, Plan};
 use crate::policy::Terms;
 use crate::problem::Choice;
 use crate::reason::Reasons;
-use crate::settings::Settings;
+use crate::settings::{FairShare, Settings};
 use crate::snapshot::{Carried, Learned, Snapshot};
 use crate::solve::{Hulls, Solution};
 use crate::tables::Tables;
@@ -48,7 +48,10 @@ pub(crate) fn plan<K: AsRef<Learned>>(
         n_running,
     };
 
-    let reasons = Reasons::new(snapshot, &valuation, problem, &solved, (sum, weight, missing));
+    let mut reasons = Reasons::new(snapshot, &valuation, problem, &solved, (sum, weight, missing));
+    if settings.fair_share == FairShare::OneGpu {
+        reasons.against = Against::OneGpu;
+    }
     let jobs = snapshot.jobs().iter().zip(&solution.choices).enumerate().map(|(index, (job, choice))| {
         let allocation = match choice {
             Choice::Nothing => Allocation::none(),

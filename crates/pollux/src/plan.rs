@@ -112,7 +112,7 @@ fn quality(plan: &Plan) -> String {
         };
         line("starved", format!("{}; {best}", by_priority(starved)));
     } else {
-        line("value", "none: this policy has no objective".to_owned());
+        line("value", "none: this policy proves none".to_owned());
     }
     let work = plan.work;
     let stopped = plan_file::stopped(work.stopped).replace('_', " ");
@@ -185,7 +185,7 @@ job-1 waits.
     fn without_an_objective_there_is_no_value() {
         assert_eq!(
             quality(&plan(None)),
-            "value    none: this policy has no objective\nwork     120 of 2000 units (good enough)\n"
+            "value    none: this policy proves none\nwork     120 of 2000 units (good enough)\n"
         );
         let unbounded = Certificate {
             value: 1.5,

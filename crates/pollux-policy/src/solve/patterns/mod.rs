@@ -29,6 +29,13 @@ pub(super) fn bound(
     starved: [u32; CLASSES],
     suffices: &dyn Fn(f64) -> bool,
 ) -> Option<Sharp> {
+    let problem = state.problem;
+    let largest =
+        |pool| problem.nodes.iter().filter(|slot| slot.pool == pool).map(|slot| slot.gpus as usize).max();
+    let pieces: usize = (0..problem.n_pools).filter_map(largest).map(|gpus| 2 * gpus).sum();
+    if problem.jobs.len() + pieces > MOST_ROWS {
+        return None;
+    }
     let mut program = Program::new(state, starved, true);
     if program.n_rows() > MOST_ROWS {
         program = Program::new(state, starved, false);
