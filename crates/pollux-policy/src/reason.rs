@@ -202,10 +202,18 @@ impl<'a, K> Reasons<'a, K> {
             }
         }
         let Some(more) = more else { return Limit::OwnMaximum };
-        if more.speedup <= speedup * (1.0 + 1e-9) {
-            return Limit::NoGain;
-        }
         let price = self.solved.solution.shadow.pool[present.pool];
+        // A larger node would help, were there one.
+        let lacks_room = || {
+            let is_full = next > self.valuation.pools()[present.pool].largest_node && !present.is_spread;
+            let undivided = Placement::new(1, next).filter(|_| is_full);
+            let undivided = undivided.map_or(0.0, |placement| value.speedup(present.pool, placement));
+            undivided > speedup * (1.0 + 1e-9)
+                && value.weight * self.valuation.utility().of(undivided) - present.worth > price
+        };
+        if more.speedup <= speedup * (1.0 + 1e-9) {
+            return if lacks_room() { Limit::NodeSize } else { Limit::NoGain };
+        }
         let on_one = self.worth(present, present.pool, next, false);
         let gain = on_one.max(self.worth(present, present.pool, next, true)) - present.worth;
         if gain > price {
@@ -224,13 +232,8 @@ impl<'a, K> Reasons<'a, K> {
         if *present.choice == Choice::Keep && unmoved - present.worth > price {
             return Limit::RestartPrice;
         }
-        let is_full = next > self.valuation.pools()[present.pool].largest_node;
-        if is_full && !present.is_spread {
-            let undivided =
-                Placement::new(1, next).map_or(0.0, |placement| value.speedup(present.pool, placement));
-            if value.weight * self.valuation.utility().of(undivided) - present.worth > price {
-                return Limit::NodeSize;
-            }
+        if lacks_room() {
+            return Limit::NodeSize;
         }
         Limit::Price
     }
