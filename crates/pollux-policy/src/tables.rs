@@ -14,8 +14,10 @@ pub(crate) struct Tables<'v, 's> {
     pub(crate) problem: Problem,
     /// Most GPUs a job may hold, by job and pool.
     most: Vec<u32>,
-    /// Pool of the node a problem's node stands for, and its id.
+    /// The problem's nodes as the snapshot knows them.
     pub(crate) nodes: Vec<NodeId>,
+    /// GPUs of each pool's largest open node.
+    largest: Vec<u32>,
 }
 
 impl<'v, 's> Tables<'v, 's> {
@@ -56,6 +58,7 @@ impl<'v, 's> Tables<'v, 's> {
             problem: Problem::default(),
             most: Vec::with_capacity(snapshot.jobs().len() * pools.len()),
             nodes: cluster.nodes.iter().map(|node| node.id).collect(),
+            largest: open.iter().map(|&(_, largest)| largest).collect(),
         };
         for (index, job) in snapshot.jobs().iter().enumerate() {
             let keep = tables.keep(index, job, cluster, &problem, &positions);
@@ -72,9 +75,9 @@ impl<'v, 's> Tables<'v, 's> {
                 };
                 let enough = Enough {
                     price: guess.map(|guess| 0.7 * guess[pool]),
-                    at_least: 2 * valuation.fair_gpus() + 4,
+                    at_least: valuation.fair_gpus().saturating_mul(2).saturating_add(4),
                 };
-                tables.extend(&mut list, index, pool, most, largest, &enough);
+                tables.extend(&mut list, index, pool, most, &enough);
                 options.push(list);
             }
             problem.jobs.push(Table {
@@ -128,15 +131,7 @@ impl<'v, 's> Tables<'v, 's> {
     }
 
     /// Fills in worths up to `most` GPUs, or until more of them certainly cannot pay at the price.
-    fn extend(
-        &self,
-        options: &mut Options,
-        job: usize,
-        pool: usize,
-        most: u32,
-        largest: u32,
-        enough: &Enough,
-    ) {
+    fn extend(&self, options: &mut Options, job: usize, pool: usize, most: u32, enough: &Enough) {
         let Some(source) = self.valuation.jobs()[job].pools[pool].as_ref() else { return };
         let value = &self.valuation.jobs()[job];
         let utility = self.valuation.utility();
@@ -153,7 +148,7 @@ impl<'v, 's> Tables<'v, 's> {
                     f64::NEG_INFINITY
                 }
             };
-            if gpus as usize > options.one_node.len() && gpus <= largest {
+            if gpus as usize > options.one_node.len() && gpus <= self.largest[pool] {
                 options.one_node.push(worth(1));
             }
             if gpus >= 2 && gpus as usize > options.spread.len() + 1 {
@@ -193,10 +188,6 @@ impl<'v, 's> Tables<'v, 's> {
     /// Adds the options that could matter at these prices. False if there are none.
     pub(crate) fn lengthen(&mut self, prices: &[f64]) -> bool {
         let n_pools = self.problem.n_pools;
-        let mut largest = vec![0_u32; n_pools];
-        for slot in self.problem.nodes.iter().filter(|slot| slot.open) {
-            largest[slot.pool] = largest[slot.pool].max(slot.gpus);
-        }
         let mut lengthened = false;
         for job in 0..self.problem.jobs.len() {
             for pool in 0..n_pools {
@@ -213,7 +204,7 @@ impl<'v, 's> Tables<'v, 's> {
                 if !self.is_hopeless(job, pool, length + 1, prices[pool], best) {
                     let mut options = std::mem::take(&mut self.problem.jobs[job].options[pool]);
                     let enough = Enough { price: Some(0.7 * prices[pool]), at_least: 0 };
-                    self.extend(&mut options, job, pool, most, largest[pool], &enough);
+                    self.extend(&mut options, job, pool, most, &enough);
                     self.problem.jobs[job].options[pool] = options;
                     lengthened = true;
                 }
@@ -221,9 +212,7 @@ impl<'v, 's> Tables<'v, 's> {
         }
         lengthened
     }
-}
 
-impl Tables<'_, '_> {
     /// Adds the options that could matter at the prices of pieces. False if there are none.
     pub(crate) fn lengthen_for(&mut self, sharp: &Sharp) -> bool {
         let mut lengthened = false;
@@ -232,14 +221,7 @@ impl Tables<'_, '_> {
                 if let Some((gpus, _)) = self.beyond(job, pool, sharp) {
                     let mut options = std::mem::take(&mut self.problem.jobs[job].options[pool]);
                     let enough = Enough { price: None, at_least: gpus };
-                    self.extend(
-                        &mut options,
-                        job,
-                        pool,
-                        gpus,
-                        self.valuation.pools()[pool].largest_node,
-                        &enough,
-                    );
+                    self.extend(&mut options, job, pool, gpus, &enough);
                     self.problem.jobs[job].options[pool] = options;
                     lengthened = true;
                 }

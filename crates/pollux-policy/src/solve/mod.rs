@@ -122,9 +122,7 @@ impl Outlook {
             sharp,
         }
     }
-}
 
-impl Outlook {
     /// The bound on an answer found before the tables grew.
     pub(crate) fn certify(&self, problem: &Problem, solution: Solution) -> Solution {
         let mut search = Search::new(State::new(problem, &self.hulls), &self.proof.shadow, Random::seeded(0));
