@@ -92,16 +92,19 @@ pub struct Effort {
     pub per_job: u64,
     /// Units of work besides, so that small clusters are searched well.
     pub at_least: u64,
-    /// A plan from nothing is good enough this close to its bound (a fraction of the value).
+    /// A search ends this close to its bound (a fraction of the value).
     pub good_enough: f64,
-    /// Jobs in place move only if the value rises by more than this fraction. Where the bound shows that it cannot,
-    /// nothing is searched.
+    /// Where everybody can stay this close to the bound, nothing is searched.
+    pub in_place: f64,
+    /// Jobs in place move only if the value rises by more than this fraction.
     pub epsilon: f64,
 }
 
 impl Effort {
-    /// The default, the same everywhere.
-    pub const DEFAULT: Self = Self { per_job: 400, at_least: 20_000, good_enough: 5e-4, epsilon: 8e-4 };
+    /// The default, the same everywhere. Who stays is never farther from the best than `in_place`: a search that
+    /// ends at `good_enough` and gains no more than `epsilon` began below their sum.
+    pub const DEFAULT: Self =
+        Self { per_job: 400, at_least: 20_000, good_enough: 5e-4, in_place: 8e-4, epsilon: 3e-4 };
 
     /// Units of work for so many jobs.
     pub fn budget(&self, n_jobs: usize) -> u64 {

@@ -86,12 +86,9 @@ impl Outlook {
     /// Solves, from what jobs hold or from the prices.
     pub(crate) fn solve(&self, problem: &Problem, effort: &Effort, terms: &Terms<'_>) -> Solution {
         let budget = terms.work.unwrap_or_else(|| effort.budget(problem.jobs.len()));
-        // Where jobs are in place, what could not gain enough for one to move is not looked for.
         let is_held = problem.jobs.iter().any(|job| job.keep.is_some());
-        let enough = if is_held { effort.epsilon } else { effort.good_enough };
         let (units, sharp) = (0, None);
-        let mut climb =
-            Climb { problem, outlook: self, effort, terms, budget, units, sharp, is_held, enough };
+        let mut climb = Climb { problem, outlook: self, effort, terms, budget, units, sharp, is_held };
         let (state, stopped) = climb.run();
         let work = Work { units: climb.units, budget, stopped };
         let hopeless = self.hulls.worth_of_hopeless();
@@ -163,8 +160,6 @@ struct Climb<'p, 'c> {
     sharp: Option<Sharp>,
     /// Whether anybody holds anything now.
     is_held: bool,
-    /// A plan this close to its bound ends the search.
-    enough: f64,
 }
 
 impl<'p> Climb<'p, '_> {
@@ -175,7 +170,8 @@ impl<'p> Climb<'p, '_> {
         if self.problem.nodes.is_empty() || self.problem.jobs.is_empty() {
             return (in_place.state, Stopped::Done);
         }
-        if self.is_good(&in_place.state) {
+        let enough = if self.is_held { self.effort.in_place } else { self.effort.good_enough };
+        if self.is_within(&in_place.state, self.bound(), enough) {
             self.units = in_place.units;
             return (in_place.state, Stopped::GoodEnough);
         }
@@ -282,7 +278,9 @@ impl<'p> Climb<'p, '_> {
 
     /// Lowers the bound by what nodes cannot hold.
     fn sharpen(&mut self, state: &State<'_>) {
-        let sharp = patterns::bound(state, self.outlook.starved, &|bound| self.is_good_below(state, bound));
+        let sharp = patterns::bound(state, self.outlook.starved, &|bound| {
+            self.is_within(state, bound, self.effort.good_enough)
+        });
         self.sharp = sharp.filter(|sharp| sharp.bound < self.outlook.proof.bound);
     }
 
@@ -293,14 +291,14 @@ impl<'p> Climb<'p, '_> {
 
     /// Whether the bound leaves little to gain.
     fn is_good(&self, state: &State<'_>) -> bool {
-        self.is_good_below(state, self.bound())
+        self.is_within(state, self.bound(), self.effort.good_enough)
     }
 
-    fn is_good_below(&self, state: &State<'_>, bound: f64) -> bool {
+    fn is_within(&self, state: &State<'_>, bound: f64, enough: f64) -> bool {
         let rank = state.rank();
         let missing = bound - rank.sum;
         rank.starved <= state.weight_of_starved(self.outlook.starved)
-            && relative(self.problem, state.running, state.weight, missing) <= self.enough
+            && relative(self.problem, state.running, state.weight, missing) <= enough
     }
 }
 
