@@ -239,7 +239,7 @@ mod tests {
             jobs: vec![bert, sharing],
             certificate,
             work: pollux_policy::Work { units: 10, budget: 20, stopped: Stopped::GoodEnough },
-            carried: Carried { prices: [(GpuType::new("a100"), 0.25)].into(), population: None },
+            carried: Carried { prices: [(GpuType::new("a100"), 0.25)].into(), ..Carried::default() },
         }
     }
 

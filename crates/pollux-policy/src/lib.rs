@@ -15,6 +15,7 @@ mod pollux;
 pub mod problem;
 mod random;
 mod reason;
+mod rivals;
 mod round;
 mod settings;
 mod size_aware;
@@ -28,11 +29,12 @@ pub use ga::{Genetic, Variant};
 pub use plan::{Against, Certificate, Decision, JobPlan, Limit, Plan, Reason, Starved, Step, Stopped, Work};
 pub use policy::{About, AnyPolicy, Cadence, Policy, Seed, Terms};
 pub use pollux::{Pollux, policies};
+pub use rivals::{EvenShare, Fifo, Optimus, ShortestFirst, Tiresias};
 pub use settings::{Effort, FairShare, RestartPrice, Settings};
 pub use size_aware::SizeAware;
 pub use snapshot::{
-    Carried, Cluster, Freedom, Group, GroupId, Job, Knowledge, Known, Learned, Node, NodeState, Population,
-    Priority, Snapshot, SnapshotError,
+    Carried, Cluster, Foreseen, Freedom, Group, GroupId, Job, Knowledge, Known, Learned, Node, NodeState,
+    Oracle, Population, Priority, Request, Requested, Snapshot, SnapshotError,
 };
 pub use utility::Utility;
 pub use valuation::{JobValue, Judgement, Pool, Source, Stake, Valuation};

@@ -3,6 +3,7 @@
 use crate::ga::Genetic;
 use crate::plan::Plan;
 use crate::policy::{About, AnyPolicy, Policy, Terms};
+use crate::rivals::{EvenShare, Fifo, Optimus, ShortestFirst, Tiresias};
 use crate::round;
 use crate::settings::Settings;
 use crate::size_aware::SizeAware;
@@ -57,5 +58,10 @@ pub fn policies() -> Vec<Box<dyn AnyPolicy>> {
         Box::new(SizeAware::default()),
         Box::new(Genetic::paper()),
         Box::new(Genetic::osdi21()),
+        Box::new(Tiresias::default()),
+        Box::new(Optimus),
+        Box::new(Fifo),
+        Box::new(EvenShare),
+        Box::new(ShortestFirst),
     ]
 }

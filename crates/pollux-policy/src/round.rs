@@ -67,7 +67,7 @@ pub(crate) fn plan<K: AsRef<Learned>>(
     });
     let jobs = jobs.collect();
     let prices = pools.iter().map(|pool| pool.gpu_type.clone()).zip(solution.shadow.pool.iter().copied());
-    let carried = Carried { prices: prices.collect(), population: None };
+    let carried = Carried { prices: prices.collect(), ..Carried::default() };
     Plan { jobs, certificate: Some(certificate), work: solution.work, carried }
 }
 

@@ -140,6 +140,59 @@ pub struct Known {
     pub learned: Learned,
     /// What its user declared: useful samples still to process.
     pub remaining: Option<f64>,
+    /// What its user asked for, as one must of schedulers that do not choose.
+    pub request: Option<Request>,
+    /// What nobody can know but a simulator.
+    pub oracle: Option<Oracle>,
+}
+
+/// What a job's user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// How many GPUs.
+    pub gpus: u32,
+}
+
+/// The truth about a job's future, from a simulator: what policies "with an oracle" are given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Oracle {
+    /// Iterations still to do at the user's batch size. How they are counted is the caller's: the authors' artifact
+    /// counts them from the end of the current epoch, and as 1 in the last one (B5).
+    pub remaining_iterations: f64,
+    /// True seconds of one iteration at the user's batch size on 1, 2, .. GPUs, on as few nodes as hold them.
+    pub step_secs: Arc<[f64]>,
+    /// Most GPUs the user's batch can be dealt to.
+    pub max_gpus: u32,
+}
+
+impl Oracle {
+    /// Seconds of one iteration on so many GPUs; on more than are listed, as on the last. None if none is.
+    ///
+    /// ```
+    /// use pollux_policy::Oracle;
+    ///
+    /// let oracle = Oracle { remaining_iterations: 100.0, step_secs: [0.5, 0.25].into(), max_gpus: 4 };
+    /// assert_eq!(oracle.step_secs_on(2), Some(0.25));
+    /// assert_eq!(oracle.step_secs_on(3), Some(0.25));
+    /// ```
+    pub fn step_secs_on(&self, gpus: u32) -> Option<f64> {
+        let at = (gpus.max(1) as usize).min(self.step_secs.len());
+        self.step_secs.get(at.checked_sub(1)?).copied()
+    }
+}
+
+/// The knowledge of a policy that gives users what they ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// What the user asked for.
+    pub request: Option<Request>,
+}
+
+/// The knowledge of a policy with an oracle.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Foreseen {
+    /// The truth, where a simulator tells it.
+    pub oracle: Option<Oracle>,
 }
 
 /// What a job's agent reported.
@@ -169,6 +222,18 @@ impl Knowledge for Learned {
     }
 }
 
+impl Knowledge for Requested {
+    fn of(known: &Known) -> Self {
+        Self { request: known.request }
+    }
+}
+
+impl Knowledge for Foreseen {
+    fn of(known: &Known) -> Self {
+        Self { oracle: known.oracle.clone() }
+    }
+}
+
 impl Knowledge for () {
     fn of(_: &Known) -> Self {}
 }
@@ -180,6 +245,8 @@ pub struct Carried {
     pub prices: BTreeMap<GpuType, f64>,
     /// What a genetic algorithm bred.
     pub population: Option<Arc<Population>>,
+    /// Jobs that were demoted, in that order; for policies with queues by attained service.
+    pub queue: Vec<JobId>,
 }
 
 /// Candidate allocations of a genetic algorithm.

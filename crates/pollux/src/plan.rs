@@ -154,7 +154,7 @@ mod tests {
         let bert = JobPlan { job: JobId(0), decision: Decision::Place, allocation, reason };
         let none = (Decision::Wait, Allocation::none(), Reason::default());
         let other = JobPlan { job: JobId(1), decision: none.0, allocation: none.1, reason: none.2 };
-        let carried = Carried { prices: [(GpuType::default(), 1.0)].into(), population: None };
+        let carried = Carried { prices: [(GpuType::default(), 1.0)].into(), ..Carried::default() };
         Plan { jobs: vec![bert, other], certificate, work, carried }
     }
 

@@ -8,7 +8,7 @@ use pollux_model::{
     Allocation, BatchLimits, GlobalBatch, GoodputModel, GpuType, JobCurves, JobId, NodeId, NoiseScale,
     Placement,
 };
-use pollux_policy::{Cluster, Freedom, GroupId, Job, Known, Learned, Priority};
+use pollux_policy::{Cluster, Freedom, GroupId, Job, Known, Learned, Priority, Request};
 
 use super::error::Problem;
 use super::read::{NamedList, by_type, count, count_from_one, gpu_type, only, positive, word};
@@ -31,6 +31,7 @@ const JOB: &[&str] = &[
     "restarts",
     "restart_cost_s",
     "remaining_samples",
+    "request_gpus",
     "most_gpus",
     "models",
     "comment",
@@ -110,6 +111,8 @@ pub(super) fn job(node: &Node<'_>, id: JobId, around: &Surroundings<'_>) -> Resu
         ),
         most_gpus: counted("most_gpus", held)?,
     };
+    let request = get("request_gpus").map(|node| count_from_one(&node)).transpose()?;
+    let request = request.map(|gpus| Request { gpus });
     Ok(Job {
         id,
         group,
@@ -124,7 +127,7 @@ pub(super) fn job(node: &Node<'_>, id: JobId, around: &Surroundings<'_>) -> Resu
         attained: number("attained_gpu_s", GPU_SECONDS)?.unwrap_or(0.0),
         restarts: counted("restarts", 0)?,
         restart_cost: get("restart_cost_s").map_or(Ok(RESTART_COST), |node| seconds(&node))?,
-        knows: Known { learned, remaining: number("remaining_samples", SAMPLES)? },
+        knows: Known { learned, remaining: number("remaining_samples", SAMPLES)?, request, oracle: None },
     })
 }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use pollux_model::{Allocation, GpuType, NodeId};
-use pollux_policy::{Freedom, GroupId, NodeState, Priority};
+use pollux_policy::{Freedom, GroupId, NodeState, Priority, Request};
 use serde_json::{Value, json};
 
 use super::NamedSnapshot;
@@ -67,6 +67,7 @@ fn the_example_is_what_it_says() {
     assert_eq!(legacy.freedom, Freedom::Rigid { gpus: 2 });
     assert_eq!((fresh.restart_cost, fresh.min_gpus), (Duration::from_secs(30), 1));
     assert!(fresh.knows.learned.curves.iter().next().is_none() && !fresh.has_run());
+    assert_eq!((fresh.knows.request, &fresh.knows.oracle), (None, &None));
 }
 
 #[test]
@@ -106,6 +107,7 @@ fn every_key_can_be_given() {
             "name": "j", "group": "team", "priority": "low", "weight": 2.5, "min_gpus": 1, "max_gpus": 3,
             "gpu_types": ["gpu"], "freedom": "restarting", "holds": {"n": 1}, "age_s": 0.25,
             "attained_gpu_s": 1e-3, "restarts": 4, "restart_cost_s": 12.5, "remaining_samples": 0, "most_gpus": 0,
+            "request_gpus": 3,
             "models": {"gpu": model},
         }],
     });
@@ -117,6 +119,7 @@ fn every_key_can_be_given() {
     assert_eq!(named.snapshot.carried().prices[&GpuType::default()].to_bits(), 0.125_f64.to_bits());
     let job = &named.snapshot.jobs()[0];
     assert_eq!((job.age, job.knows.learned.most_gpus), (Duration::from_millis(250), 0));
+    assert_eq!(job.knows.request, Some(Request { gpus: 3 }));
     let limits = *job.knows.learned.curves.on(&GpuType::default()).unwrap().model().limits();
     assert_eq!((limits.min().0, limits.max_accum_steps(), limits.accumulates_alone()), (16, 3, true));
 }
@@ -213,6 +216,7 @@ fn bad_values_are_named() {
     job("most_gpus", json!(4_000_000_000_u64), "4000000000", count);
     job("min_gpus", json!(0), "0", from_one);
     job("max_gpus", json!("4"), "\"4\"", from_one);
+    job("request_gpus", json!(0), "0", from_one);
     job("holds/a100-0", json!(0.5), "0.5", from_one);
     job("holds/a100-0", json!(-2), "-2", from_one);
     job("weight", json!(0), "0", "a positive number");

@@ -68,6 +68,8 @@ struct Job<'a> {
     restart_cost_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining_samples: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_gpus: Option<u32>,
     most_gpus: u32,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     models: ByType<'a, Model<'a>>,
@@ -176,6 +178,7 @@ fn job<'a>(job: &'a PolicyJob<Known>, names: &'a Names) -> Job<'a> {
         restarts: job.restarts,
         restart_cost_s: seconds(job.restart_cost),
         remaining_samples: job.knows.remaining,
+        request_gpus: job.knows.request.map(|request| request.gpus),
         most_gpus: job.knows.learned.most_gpus,
         models: job
             .knows

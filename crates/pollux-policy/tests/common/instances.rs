@@ -276,7 +276,7 @@ impl Draw {
             restart_cost: RESTART_COST,
             knows: Known {
                 learned: Learned { curves: Arc::default(), most_gpus: self.instance.most_gpus },
-                remaining: None,
+                ..Known::default()
             },
         };
         let models = self.models(&application);

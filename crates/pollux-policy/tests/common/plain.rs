@@ -40,7 +40,7 @@ pub fn profiled(id: JobId, gpu_types: &[&str], most_gpus: u32) -> Job {
     let model = draw_model(&mut Dice(1));
     curves.update(gpu_types.iter().map(|name| (GpuType::new(name), model.clone())).collect(), 4, 8);
     Job {
-        knows: Known { learned: Learned { curves: Arc::new(curves), most_gpus }, remaining: None },
+        knows: Known { learned: Learned { curves: Arc::new(curves), most_gpus }, ..Known::default() },
         ..job(id)
     }
 }

@@ -9,7 +9,8 @@ use pollux_model::{
     PerfParams,
 };
 use pollux_policy::{
-    Cluster, Freedom, Group, GroupId, Job, Known, Learned, Node, NodeState, Priority, Snapshot,
+    Cluster, Freedom, Group, GroupId, Job, Known, Learned, Node, NodeState, Oracle, Priority, Request,
+    Snapshot,
 };
 
 use super::Dice;
@@ -52,6 +53,11 @@ pub fn draw(dice: &mut Dice, shape: &Shape) -> Snapshot<Known> {
     for index in 0..n_jobs {
         let id = JobId(stride.wrapping_mul(index + 1));
         jobs.push(draw_job(dice, shape, id, &cluster, &mut free));
+    }
+    // After all else, so that what is drawn for Pollux does not depend on what its rivals are told.
+    for job in &mut jobs {
+        job.knows.request = dice.chance(0.8).then(|| Request { gpus: dice.whole(0, 8) as u32 });
+        job.knows.oracle = dice.chance(0.8).then(|| draw_oracle(dice));
     }
     Snapshot::new(cluster, jobs).expect("drawn from what is there")
 }
@@ -157,7 +163,22 @@ fn draw_job(dice: &mut Dice, shape: &Shape, id: JobId, cluster: &Cluster, free: 
         attained: if ran_before { dice.log_uniform(1.0, 1e6) } else { 0.0 },
         restarts,
         restart_cost: Duration::from_secs(cost),
-        knows: Known { learned, remaining: dice.chance(0.5).then(|| dice.log_uniform(1e4, 1e8)) },
+        knows: Known {
+            learned,
+            remaining: dice.chance(0.5).then(|| dice.log_uniform(1e4, 1e8)),
+            ..Known::default()
+        },
+    }
+}
+
+/// Step times that fall at first and may rise again.
+fn draw_oracle(dice: &mut Dice) -> Oracle {
+    let (compute, exchange) = (dice.log_uniform(0.01, 10.0), dice.log_uniform(1e-3, 1.0));
+    let step = |gpus: u64| compute / gpus as f64 + exchange * (gpus - 1) as f64;
+    Oracle {
+        remaining_iterations: dice.log_uniform(1.0, 1e6),
+        step_secs: (1..=dice.whole(0, 16)).map(step).collect(),
+        max_gpus: dice.whole(1, 16) as u32,
     }
 }
 

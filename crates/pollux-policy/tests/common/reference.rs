@@ -129,7 +129,7 @@ fn parse(name: &str, file: &Value) -> Reference {
             restart_cost,
             knows: Known {
                 learned: Learned { curves: Arc::new(curves), most_gpus: small(value, "max_replicas") },
-                remaining: None,
+                ..Known::default()
             },
         }
     });

@@ -166,7 +166,7 @@ impl Scenario {
         let alone = alone.fold(0.0, f64::max);
         let remaining = line.number("remaining")?.map(|secs: f64| secs * alone);
         let most_gpus = line.number("seen")?.unwrap_or(64);
-        Ok(Known { learned: Learned { curves: Arc::new(curves), most_gpus }, remaining })
+        Ok(Known { learned: Learned { curves: Arc::new(curves), most_gpus }, remaining, ..Known::default() })
     }
 
     fn plan(&mut self, mut line: Line<'_>, text: &str) -> Result<(), Fault> {

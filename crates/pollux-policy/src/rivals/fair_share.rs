@@ -1,0 +1,81 @@
+//! The same for everyone.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use super::place::{Layout, Room};
+use super::{Standing, by_arrival, carry_out, held, limits, settle};
+use crate::plan::Plan;
+use crate::policy::{About, Cadence, Policy, Terms};
+use crate::snapshot::{Job, Snapshot};
+
+/// The GPUs divided evenly among the jobs that are there, whole ones, what is left over to the oldest.
+///
+/// Every job gets the fewest it runs on, the oldest first, while GPUs last; then always who has fewest gets one more, up
+/// to its own limit. Who gets as many as it holds keeps them; the others are packed on as few nodes as possible, the
+/// largest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvenShare;
+
+/// Hands out GPUs by count.
+fn divide(room: &mut Room, jobs: &[Job<()>], order: &[usize]) -> Vec<Standing> {
+    let mut standings = vec![Standing::Stays; jobs.len()];
+    let mut fewest = BinaryHeap::new();
+    for (rank, &index) in order.iter().enumerate() {
+        let job = &jobs[index];
+        let (least, most) = limits(job);
+        let may_hold = (least..=most).contains(&held(job));
+        // Who is on a closed node could not come back: it stays as it is.
+        if job.is_pinned() || (may_hold && room.is_on_closed(job) && room.keep(job)) {
+            continue;
+        }
+        standings[index] = match room.promise(job, least, room.may_stay(job)) {
+            Some(pool) => {
+                fewest.push(Reverse((least, rank)));
+                Standing::Comes { pool, gpus: least }
+            }
+            None => Standing::Waits(room.why_not(job, least)),
+        };
+    }
+    while let Some(Reverse((_, rank))) = fewest.pop() {
+        let job = &jobs[order[rank]];
+        if let Standing::Comes { pool, gpus } = &mut standings[order[rank]]
+            && *gpus < limits(job).1
+            && room.grow(job, *pool)
+        {
+            *gpus += 1;
+            fewest.push(Reverse((*gpus, rank)));
+        }
+    }
+    standings
+}
+
+impl Policy for EvenShare {
+    type Knows = ();
+
+    fn about(&self) -> About {
+        About {
+            name: "fair-share",
+            summary: "the GPUs divided evenly among the jobs, whatever they make of them",
+            source: "processor sharing, in whole GPUs",
+        }
+    }
+
+    fn cadence(&self) -> Cadence {
+        Cadence { every: Duration::from_mins(1), on_events: true }
+    }
+
+    fn plan(&self, snapshot: &Snapshot<()>, _: &Terms<'_>) -> Plan {
+        let jobs = snapshot.jobs();
+        let mut order = by_arrival(jobs);
+        let mut room = Room::new(snapshot);
+        let mut standings = divide(&mut room, jobs, &order);
+        settle(&mut room, jobs, &mut standings);
+        order.sort_by_key(|&index| match standings[index] {
+            Standing::Comes { gpus, .. } => Reverse(gpus),
+            _ => Reverse(0),
+        });
+        carry_out(snapshot, &mut room, &order, &standings, Layout::Packed)
+    }
+}
