@@ -1,12 +1,15 @@
 //! The task runner: what cargo alone cannot say, as `cargo xtask TASK`.
 //!
-//! This file reads the command line; [`tasks`] says what each task does, [`mod@bench`] runs the benchmarks
-//! and [`tidy`] holds the invariants of the repository that no compiler checks.
+//! This file reads the command line; [`tasks`] says what each task does, [`mod@bench`] runs the benchmarks, [`osdi21`]
+//! makes the table that the artifact's job model needs, and [`tidy`] holds the invariants of the repository that no
+//! compiler checks.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
 mod bench;
 mod metadata;
+mod osdi21;
+mod python;
 mod shell;
 mod tasks;
 mod tidy;
@@ -22,6 +25,7 @@ const HELP: &[(&str, &str)] = &[
     ("test", "`check`, then every test; needs nothing but Rust"),
     ("test-all [--rest]", "`test`, then every benchmark in short form; --rest leaves `test` out"),
     ("bench [NAME] [--quick]", "Run one benchmark or all of them; `fit` prepares Python to compare with"),
+    ("osdi21-table", "Bake the table the OSDI'21 job model interpolates with; prepares Python and SciPy"),
     ("help", "Show this list"),
 ];
 
@@ -41,6 +45,7 @@ enum Task {
         name: Option<String>,
         quick: bool,
     },
+    Osdi21Table,
     Help,
 }
 
@@ -70,6 +75,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Test => tasks::test(),
         Task::TestAll { rest } => tasks::test_all(rest),
         Task::Bench { name, quick } => bench::run(name.as_deref(), quick),
+        Task::Osdi21Table => tasks::osdi21_table(),
         Task::Help => {
             print!("{}", help());
             Ok(())
@@ -94,6 +100,7 @@ fn parse(args: &[String]) -> Result<Task, String> {
             let name = values.first().map(ToString::to_string);
             (Task::Bench { name, quick: flags.contains(&"--quick") }, &["--quick"][..], 1)
         }
+        "osdi21-table" => (Task::Osdi21Table, &[][..], 0),
         "help" | "--help" | "-h" => (Task::Help, &[][..], 0),
         unknown => return Err(format!("no task named `{unknown}`; the tasks are {}", task_names())),
     };
@@ -153,7 +160,7 @@ mod tests {
         let message = parse_line("deploy").unwrap_err();
         assert_eq!(
             message,
-            "no task named `deploy`; the tasks are demo, check, tidy, test, test-all, bench, help"
+            "no task named `deploy`; the tasks are demo, check, tidy, test, test-all, bench, osdi21-table, help"
         );
         assert!(parse_line("").unwrap_err().contains("the tasks are demo"));
     }

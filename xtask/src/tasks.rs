@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::{bench, shell, tidy};
+use crate::{bench, osdi21, shell, tidy};
 
 /// Where the demo leaves its files, relative to the root.
 const DEMO_DIR: &str = "target/demo";
@@ -87,7 +87,12 @@ pub(crate) fn test() -> Result<()> {
     }
     let outcome = shell::run(&mut tests);
     match &data {
-        Some(data) => println!("\nReference data: {}", data.display()),
+        Some(data) => {
+            println!("\nReference data: {}", data.display());
+            if let Some(notice) = osdi21::absence_notice() {
+                eprintln!("\n{notice}");
+            }
+        }
         None => eprintln!("\n{}", absence_notice()),
     }
     outcome?;
@@ -104,6 +109,14 @@ pub(crate) fn test_all(rest: bool) -> Result<()> {
     bench::run(None, true)?;
     println!("test-all{}: passed in {}", if rest { " --rest" } else { "" }, minutes(started.elapsed()));
     Ok(())
+}
+
+/// Makes the table that the OSDI'21 job model interpolates with.
+pub(crate) fn osdi21_table() -> Result<()> {
+    let data = reference_data(std::env::var_os(DATA_VARIABLE).map(PathBuf::from), &shell::root())?;
+    let data =
+        data.with_context(|| format!("no traces in {DATA_DIR}; set {DATA_VARIABLE} to the data folder"))?;
+    osdi21::make_table(&data)
 }
 
 /// The folder with the reference data. Absence is fine, a variable that points nowhere is a mistake.

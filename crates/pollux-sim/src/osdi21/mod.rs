@@ -1,0 +1,35 @@
+//! Traces, workloads and job model of the authors' OSDI'21 artifact, so that published results can be repeated.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | which applications are there, within which limits? | [`application`] |
+//! | how long does a step take on these GPUs? | [`throughput`], on measurements read by [`traces`] |
+//! | and where nothing was measured? | [`mesh`] |
+//! | what does an iteration achieve, when does an epoch end? | [`progress`] |
+//! | which batch does a job run? | [`batch`] |
+//! | how does a job move through time? | [`job`] |
+//! | which jobs arrive when? | [`workload`] |
+//!
+//! Semantics after petuum/adaptdl, branch `osdi21-artifact`, folder `simulator`; the code is ours. Formulas keep the
+//! artifact's order of operations, so that results agree to the last bit or nearly so. Its data is not part of this
+//! repository: readers take the folder it lies in.
+
+pub mod application;
+pub mod batch;
+pub mod file;
+pub mod job;
+pub mod mesh;
+pub mod progress;
+pub mod throughput;
+pub mod traces;
+pub mod workload;
+
+pub use application::{APPLICATIONS, Limits};
+pub use batch::{BatchRule, FixedBatch, LocalBatch};
+pub use file::FileError;
+pub use job::{Job, JobError, Observation};
+pub use mesh::{MeshTable, TableError};
+pub use progress::{GradientStats, ProgressError, Validation};
+pub use throughput::{StepTime, ThroughputError};
+pub use traces::{Application, LoadError};
+pub use workload::{Submission, read_workload};
