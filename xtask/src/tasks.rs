@@ -107,6 +107,21 @@ pub(crate) fn test_all(rest: bool) -> Result<()> {
         test()?;
     }
     bench::run(None, true)?;
+    let data = reference_data(std::env::var_os(DATA_VARIABLE).map(PathBuf::from), &shell::root())?;
+    match data {
+        Some(data) => {
+            osdi21::make_table(&data)?;
+            shell::run(shell::cargo().args([
+                "test",
+                "--locked",
+                "--package",
+                "pollux-sim",
+                "--test",
+                "osdi21",
+            ]))?;
+        }
+        None => println!("{}", absence_notice()),
+    }
     println!("test-all{}: passed in {}", if rest { " --rest" } else { "" }, minutes(started.elapsed()));
     Ok(())
 }
