@@ -88,7 +88,8 @@ impl Outlook {
         let budget = terms.work.unwrap_or_else(|| effort.budget(problem.jobs.len()));
         let is_held = problem.jobs.iter().any(|job| job.keep.is_some());
         let (units, sharp) = (0, None);
-        let mut climb = Climb { problem, outlook: self, effort, terms, budget, units, sharp, is_held };
+        let base = None;
+        let mut climb = Climb { problem, outlook: self, effort, terms, budget, units, sharp, is_held, base };
         let (state, stopped) = climb.run();
         let work = Work { units: climb.units, budget, stopped };
         let hopeless = self.hulls.worth_of_hopeless();
@@ -160,6 +161,8 @@ struct Climb<'p, 'c> {
     sharp: Option<Sharp>,
     /// Whether anybody holds anything now.
     is_held: bool,
+    /// How things are, once it is known that staying is not good enough.
+    base: Option<Base>,
 }
 
 impl<'p> Climb<'p, '_> {
@@ -175,11 +178,11 @@ impl<'p> Climb<'p, '_> {
             self.units = in_place.units;
             return (in_place.state, Stopped::GoodEnough);
         }
-        let base = Base {
+        self.base = self.is_held.then(|| Base {
             choices: in_place.state.choices(),
             rank: in_place.state.rank(),
             running: in_place.state.running,
-        };
+        });
         let (mut next, mut best) =
             if self.is_held { (Some(in_place), None) } else { (None, Some(in_place.state)) };
         let mut start = u64::from(!self.is_held);
@@ -208,10 +211,10 @@ impl<'p> Climb<'p, '_> {
             }
         }
         // Who moves must gain by it.
-        let best = best.filter(|best| !self.is_held || self.is_worth_moving(&base, best));
+        let best = best.filter(|best| self.is_worth_moving(best));
         let best = best.unwrap_or_else(|| {
             let mut search = self.search(0);
-            search.put_all(&base.choices);
+            search.put_all(self.base.as_ref().map_or(&[], |base| &base.choices));
             search.state.recount();
             search.state
         });
@@ -219,7 +222,8 @@ impl<'p> Climb<'p, '_> {
     }
 
     /// Whether a plan is better than leaving things as they are by more than may be ignored.
-    fn is_worth_moving(&self, base: &Base, best: &State<'_>) -> bool {
+    fn is_worth_moving(&self, best: &State<'_>) -> bool {
+        let Some(base) = &self.base else { return true };
         let (before, after) = (base.rank, best.rank());
         let gain = relative(self.problem, base.running, best.weight, after.sum - before.sum);
         after.starves_fewer(before) || (!before.starves_fewer(after) && gain > self.effort.epsilon)
@@ -289,9 +293,13 @@ impl<'p> Climb<'p, '_> {
         self.sharp.as_ref().map_or(self.outlook.proof.bound, |sharp| sharp.bound)
     }
 
-    /// Whether the bound leaves little to gain.
+    /// Whether the bound leaves little to gain: with jobs in place, no more than would have let them stay, if they
+    /// need not stay for lack of gain.
     fn is_good(&self, state: &State<'_>) -> bool {
         self.is_within(state, self.bound(), self.effort.good_enough)
+            || (self.is_held
+                && self.is_within(state, self.bound(), self.effort.in_place)
+                && self.is_worth_moving(state))
     }
 
     fn is_within(&self, state: &State<'_>, bound: f64, enough: f64) -> bool {
