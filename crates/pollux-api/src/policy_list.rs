@@ -11,13 +11,14 @@ pub const VERSION: u64 = 1;
 /// ```
 /// use pollux_policy::About;
 ///
-/// let about = About { name: "fifo", summary: "first come, first served", source: "folklore" };
+/// let (summary, source) = ("first come, first served", "folklore");
+/// let about = About { name: "fifo", summary, source, adapts_batch: false };
 /// let json = pollux_api::policy_list::to_json(&[about]);
 /// assert!(json.contains(r#""name": "fifo""#));
 /// ```
 pub fn to_json(policies: &[About]) -> String {
     let policy = |about: &About| {
-        let About { name, summary, source } = *about;
+        let About { name, summary, source, .. } = *about;
         Policy { name, summary, source }
     };
     crate::json::pretty(&File { version: VERSION, policies: policies.iter().map(policy).collect() })

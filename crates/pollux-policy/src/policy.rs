@@ -21,7 +21,8 @@ use crate::snapshot::{Knowledge, Known, Snapshot};
 ///     type Knows = ();
 ///
 ///     fn about(&self) -> About {
-///         About { name: "lazy", summary: "leaves everything as it is", source: "this example" }
+///         let (summary, source) = ("leaves everything as it is", "this example");
+///         About { name: "lazy", summary, source, adapts_batch: false }
 ///     }
 ///
 ///     fn plan(&self, snapshot: &Snapshot<()>, _: &Terms<'_>) -> Plan {
@@ -74,6 +75,8 @@ pub struct About {
     pub summary: &'static str,
     /// Who thought of it.
     pub source: &'static str,
+    /// Whether jobs choose their own batch under it; else they keep their user's.
+    pub adapts_batch: bool,
 }
 
 /// When a policy wants to be asked for a plan.

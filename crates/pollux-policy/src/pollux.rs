@@ -31,6 +31,7 @@ impl Policy for Pollux {
             name: "pollux",
             summary: "fair shares of goodput: a power mean of speed-ups, solved with a certified gap",
             source: "objective: Qiao et al., OSDI 2021; solver: this project",
+            adapts_batch: true,
         }
     }
 

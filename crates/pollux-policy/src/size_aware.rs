@@ -45,6 +45,7 @@ impl Policy for SizeAware {
             name: "pollux-size-aware",
             summary: "goodput weighted by the work jobs declare to have left, shortest first but none shut out",
             source: "weights: Berg et al., SIGMETRICS 2020 (heSRPT); objective and solver: this project",
+            adapts_batch: true,
         }
     }
 

@@ -424,6 +424,15 @@ impl Snapshot<Known> {
         let jobs = self.jobs.iter().map(|job| job.seen_with(K::of(&job.knows))).collect();
         Snapshot { cluster: self.cluster.clone(), jobs, carried: self.carried.clone() }
     }
+
+    /// The same round with what a simulator knows of each job's future.
+    #[must_use]
+    pub fn foreseeing(mut self, mut oracle: impl FnMut(JobId) -> Option<Oracle>) -> Self {
+        for job in &mut self.jobs {
+            job.knows.oracle = oracle(job.id);
+        }
+        self
+    }
 }
 
 impl<K> Job<K> {

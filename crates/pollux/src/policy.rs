@@ -39,7 +39,7 @@ pub(crate) fn list(args: &PolicyListArgs) -> Output {
 
 fn to_text(policies: &[About]) -> String {
     let mut table = Table::new(["NAME", "WHAT IT DOES", "FROM"].map(|name| (name, Align::Left)));
-    for About { name, summary, source } in policies {
+    for About { name, summary, source, .. } in policies {
         table.push([name, summary, source].map(|&cell| cell.to_owned()));
     }
     table.render()

@@ -116,11 +116,13 @@ impl Policy for Genetic {
                 name: "pollux-ga-paper",
                 summary: "fair shares of goodput, bred by the genetic algorithm of the paper",
                 source: "Qiao et al., OSDI 2021",
+                adapts_batch: true,
             },
             Variant::Osdi21 => About {
                 name: "pollux-ga-osdi21",
                 summary: "fair shares of goodput, bred as the authors' artifact does it, oddities included",
                 source: "petuum/adaptdl, branch osdi21",
+                adapts_batch: true,
             },
         }
     }

@@ -1,18 +1,12 @@
 //! What each row is worth: speed-ups, asked for a million times a round and computed once.
 
-use pollux_model::osdi21::{Limits, Params};
-use pollux_model::{Compute, GoodputCurve, GoodputModel, Placement};
+use pollux_model::osdi21::{Limits, N_CANDIDATES, Params};
+use pollux_model::{GoodputCurve, GoodputModel, Placement};
 
 use super::Variant;
 use super::ground::Ground;
 use crate::settings::FairShare;
 use crate::valuation::{Source, Valuation};
-
-/// Batch sizes the artifact tries for each placement.
-const N_CANDIDATES: u32 = 50;
-
-/// Noise beyond this is as good as infinite. The artifact's formula divides infinity by infinity there.
-const MOST_NOISE: f64 = 1e300;
 
 /// What a row is worth to its job.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +135,7 @@ impl<'a> Speed<'a> {
         let Some((curve, factor)) = source.curve() else { return Self::Linear };
         match as_coded(curve.model()) {
             Some((params, limits)) => {
-                let noise = curve.model().noise().samples().min(MOST_NOISE);
+                let noise = curve.model().noise().samples();
                 Self::Coded { params, limits, noise, factor }
             }
             None => Self::Exact { curve, factor },
@@ -172,27 +166,16 @@ impl<'a> Speed<'a> {
 
 /// A model in the artifact's form; none where that cannot express it.
 fn as_coded(model: &GoodputModel) -> Option<(Params, Limits)> {
-    let (params, limits) = (model.params(), model.limits());
-    let Compute::Linear { alpha, beta } = params.grad else { return None };
-    let is_plain = params.optimizer_step == 0.0
-        && limits.max_accum_steps() == u32::MAX
-        && limits.min() == limits.initial();
-    let coded = Params {
-        alpha_c: alpha,
-        beta_c: beta,
-        alpha_n: params.sync_node.alpha,
-        beta_n: params.sync_node.beta,
-        alpha_r: params.sync_local.alpha,
-        beta_r: params.sync_local.beta,
-        gamma: params.gamma,
-    };
+    let limits = model.limits();
+    let is_plain = limits.max_accum_steps() == u32::MAX && limits.min() == limits.initial();
     let batches = Limits {
         init: limits.initial().0,
         max: limits.max().0,
         min_atomic: u64::from(limits.micro_min()),
         max_atomic: u64::from(limits.micro_max()),
     };
-    is_plain.then_some((coded, batches))
+    let params = Params::from_perf(model.params()).filter(|_| is_plain)?;
+    Some((params, batches))
 }
 
 /// Goodput at the fair share; over several types, in proportion to their GPUs, as the product has it.

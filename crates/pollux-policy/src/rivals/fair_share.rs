@@ -59,6 +59,7 @@ impl Policy for EvenShare {
             name: "fair-share",
             summary: "the GPUs divided evenly among the jobs, whatever they make of them",
             source: "processor sharing, in whole GPUs",
+            adapts_batch: false,
         }
     }
 

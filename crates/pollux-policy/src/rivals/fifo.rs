@@ -24,6 +24,7 @@ impl Policy for Fifo {
             name: "fifo",
             summary: "what users ask for in the order of arrival, until done; nobody overtakes",
             source: "the plainest queue there is",
+            adapts_batch: false,
         }
     }
 

@@ -99,6 +99,7 @@ impl Policy for Optimus {
             name: "optimus",
             summary: "each GPU where it shortens the remaining time most, with an oracle of times and iterations",
             source: "Peng et al., EuroSys 2018, as ported by petuum/adaptdl, branch osdi21",
+            adapts_batch: false,
         }
     }
 

@@ -48,6 +48,7 @@ impl Policy for ShortestFirst {
             name: "srtf",
             summary: "what users ask for, shortest remaining time first, preemptive",
             source: "Schrage, Operations Research 1968 (SRPT); with gangs of GPUs a heuristic",
+            adapts_batch: false,
         }
     }
 

@@ -59,6 +59,7 @@ impl Policy for Tiresias {
             name: "tiresias",
             summary: "what users ask for, least attained service first in two queues, preemptive",
             source: "Gu et al., NSDI 2019, as ported by petuum/adaptdl, branch osdi21",
+            adapts_batch: false,
         }
     }
 

@@ -1,0 +1,195 @@
+//! A job as the scheduler remembers it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pollux_model::{AgentReport, Allocation, GoodputModel, GpuType, JobCurves, Timestamp};
+use pollux_policy::{Decision, Reason};
+
+use crate::effect::{CycleId, Generation};
+use crate::input::JobSpec;
+use crate::restart::RestartClock;
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It holds nothing.
+    Waiting,
+    /// It holds its GPUs and is on its way to its first step.
+    Starting,
+    /// It trains.
+    Running,
+    /// It was asked to leave and holds its GPUs until it has.
+    Stopping,
+    /// It is over.
+    Ended(Outcome),
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All its work is done.
+    Finished,
+    /// It died too often.
+    Failed,
+    /// Its user wanted it no more.
+    Cancelled,
+}
+
+/// Why a job holds what it holds: the policy's reason, and when it was given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The round.
+    pub cycle: CycleId,
+    /// When the round began.
+    pub at: Timestamp,
+    /// What was decided.
+    pub decision: Decision,
+    /// What it was to hold.
+    pub allocation: Allocation,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// A job as others may see it.
+#[derive(Clone, Copy, Debug)]
+pub struct JobView<'a> {
+    /// What its user said.
+    pub spec: &'a JobSpec,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// GPUs it holds, until the last of its processes is gone.
+    pub holds: &'a Allocation,
+    /// Its latest start; 0 before the first.
+    pub generation: Generation,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// Restarts so far.
+    pub restarts: u32,
+    /// What a restart costs it; none before the first start.
+    pub restart_cost: Option<Duration>,
+    /// Failures since it last made progress.
+    pub failures: u32,
+    /// What its agent reported last.
+    pub report: Option<&'a AgentReport>,
+    /// Why it holds what it holds.
+    pub explanation: Option<&'a Explanation>,
+}
+
+/// A job's record.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) spec: JobSpec,
+    pub(crate) submitted: Timestamp,
+    pub(crate) phase: Phase,
+    pub(crate) generation: Generation,
+    /// What the ledger has under its name.
+    pub(crate) held: Allocation,
+    pub(crate) held_since: Timestamp,
+    /// What it is to hold.
+    pub(crate) wanted: Allocation,
+    /// GPU-seconds of former holdings.
+    pub(crate) attained: f64,
+    pub(crate) clock: RestartClock,
+    pub(crate) suspended: bool,
+    pub(crate) cancelled: bool,
+    pub(crate) failures: u32,
+    pub(crate) not_before: Timestamp,
+    pub(crate) report: Option<AgentReport>,
+    pub(crate) curves: Arc<JobCurves>,
+    /// Progress it had made when it last failed.
+    pub(crate) progress_at_failure: f64,
+    pub(crate) explanation: Option<Explanation>,
+}
+
+impl Job {
+    pub(crate) fn new(spec: JobSpec, now: Timestamp) -> Self {
+        Self {
+            spec,
+            submitted: now,
+            phase: Phase::Waiting,
+            generation: Generation(0),
+            held: Allocation::none(),
+            held_since: now,
+            wanted: Allocation::none(),
+            attained: 0.0,
+            clock: RestartClock::default(),
+            suspended: false,
+            cancelled: false,
+            failures: 0,
+            not_before: now,
+            report: None,
+            curves: Arc::default(),
+            progress_at_failure: 0.0,
+            explanation: None,
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.phase, Phase::Ended(_))
+    }
+
+    /// Whether it has reported, and so can come back from a restart.
+    pub(crate) fn can_come_back(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Whether plans are made for it now.
+    pub(crate) fn is_planned(&self, now: Timestamp) -> bool {
+        !self.has_ended() && !self.suspended && !self.cancelled && self.not_before <= now
+    }
+
+    /// GPU-seconds held so far.
+    pub(crate) fn attained_at(&self, now: Timestamp) -> f64 {
+        self.attained + self.held.gpus() * (now - self.held_since).as_secs_f64()
+    }
+
+    /// Counts what it held until now, before that changes.
+    pub(crate) fn settle(&mut self, now: Timestamp) {
+        self.attained = self.attained_at(now);
+        self.held_since = now;
+    }
+
+    pub(crate) fn restarts(&self) -> u32 {
+        self.generation.0.saturating_sub(1)
+    }
+
+    /// Takes in a report; tables of models that did not change are kept.
+    pub(crate) fn learn(&mut self, report: AgentReport, sizes: (u32, u32)) {
+        let models = models(&report);
+        let same = |(gpu_type, model)| self.curves.on(gpu_type).is_some_and(|curve| curve.model() == model);
+        if models.len() != self.curves.iter().count() || !models.iter().all(same) {
+            let mut curves = JobCurves::default();
+            curves.update(models, sizes.0, sizes.1);
+            self.curves = Arc::new(curves);
+        }
+        if report.progress > self.progress_at_failure {
+            self.failures = 0;
+        }
+        self.report = Some(report);
+    }
+
+    pub(crate) fn view(&self) -> JobView<'_> {
+        JobView {
+            spec: &self.spec,
+            phase: self.phase,
+            holds: &self.held,
+            generation: self.generation,
+            submitted: self.submitted,
+            restarts: self.restarts(),
+            restart_cost: self.clock.measured(),
+            failures: self.failures,
+            report: self.report.as_ref(),
+            explanation: self.explanation.as_ref(),
+        }
+    }
+}
+
+/// Goodput by GPU type; nothing until the noise is known.
+fn models(report: &AgentReport) -> BTreeMap<GpuType, GoodputModel> {
+    let Some(noise) = &report.noise else { return BTreeMap::new() };
+    let model = |params| GoodputModel::new(params, noise.acted, report.limits).ok();
+    let models = report.fits.iter();
+    models.filter_map(|(gpu_type, fit)| Some((gpu_type.clone(), model(fit.params.clone())?))).collect()
+}

@@ -1,0 +1,114 @@
+//! Who holds which GPUs.
+
+use std::collections::BTreeMap;
+
+use pollux_model::{Allocation, NodeId};
+use pollux_policy::{Node, NodeState};
+
+use crate::input::NodeSpec;
+
+/// Every node with the number of its GPUs that have a holder. A GPU is free only when its last holder is gone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    nodes: BTreeMap<NodeId, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    spec: NodeSpec,
+    state: NodeState,
+    others: u32,
+    held: u32,
+}
+
+impl Ledger {
+    pub(crate) fn contains(&self, node: NodeId) -> bool {
+        self.nodes.contains_key(&node)
+    }
+
+    pub(crate) fn join(&mut self, node: NodeId, spec: NodeSpec) {
+        self.nodes.insert(node, Entry { spec, state: NodeState::Ready, others: 0, held: 0 });
+    }
+
+    pub(crate) fn lose(&mut self, node: NodeId) {
+        self.nodes.remove(&node);
+    }
+
+    pub(crate) fn set_state(&mut self, node: NodeId, state: NodeState) {
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            entry.state = state;
+        }
+    }
+
+    pub(crate) fn set_others(&mut self, node: NodeId, others: u32) {
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            entry.others = others;
+        }
+    }
+
+    /// Whether all of these GPUs have no holder, on nodes that jobs may come to.
+    pub(crate) fn is_free(&self, allocation: &Allocation) -> bool {
+        allocation.iter().all(|(node, share)| {
+            self.nodes.get(&node).is_some_and(|entry| {
+                let taken = entry.held.saturating_add(entry.others).saturating_add(share.n_replicas());
+                taken <= entry.spec.gpus
+            })
+        })
+    }
+
+    /// Whether jobs may come to all of these nodes.
+    pub(crate) fn is_open(&self, allocation: &Allocation) -> bool {
+        allocation
+            .iter()
+            .all(|(node, _)| self.nodes.get(&node).is_some_and(|entry| entry.state == NodeState::Ready))
+    }
+
+    pub(crate) fn hold(&mut self, allocation: &Allocation) {
+        for (node, share) in allocation.iter() {
+            if let Some(entry) = self.nodes.get_mut(&node) {
+                entry.held += share.n_replicas();
+            }
+        }
+    }
+
+    pub(crate) fn release(&mut self, allocation: &Allocation) {
+        for (node, share) in allocation.iter() {
+            if let Some(entry) = self.nodes.get_mut(&node) {
+                entry.held = entry.held.saturating_sub(share.n_replicas());
+            }
+        }
+    }
+
+    /// GPUs of each node that our jobs may hold.
+    pub(crate) fn capacities(&self) -> BTreeMap<NodeId, u32> {
+        let usable = |entry: &Entry| entry.spec.gpus.saturating_sub(entry.others);
+        self.nodes.iter().map(|(&node, entry)| (node, usable(entry))).collect()
+    }
+
+    /// The nodes as a policy sees them where jobs hold this much.
+    pub(crate) fn nodes(&self, held: &BTreeMap<NodeId, u32>) -> Vec<Node> {
+        let node = |(&id, entry): (&NodeId, &Entry)| {
+            let left = entry.spec.gpus.saturating_sub(held.get(&id).copied().unwrap_or(0));
+            Node {
+                id,
+                gpu_type: entry.spec.gpu_type.clone(),
+                gpus: entry.spec.gpus,
+                // Others may have come to where a job of ours still is.
+                others: entry.others.min(left),
+                state: entry.state,
+            }
+        };
+        self.nodes.iter().map(node).collect()
+    }
+
+    /// GPUs of the largest node, and of all.
+    pub(crate) fn sizes(&self) -> (u32, u32) {
+        let gpus = || self.nodes.values().map(|entry| entry.spec.gpus);
+        (gpus().max().unwrap_or(0), gpus().fold(0, u32::saturating_add))
+    }
+
+    /// GPUs held of a node; none if it is not there.
+    pub(crate) fn held_on(&self, node: NodeId) -> Option<u32> {
+        Some(self.nodes.get(&node)?.held)
+    }
+}

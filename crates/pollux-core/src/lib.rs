@@ -1,0 +1,34 @@
+//! The scheduler, as a pure state machine.
+//!
+//! What happens goes in ([`Input`]), what is to be done comes out ([`Effect`]): `Scheduler::handle(now, input)`. It
+//! reads no clock, starts no process and solves nothing itself: it asks for a plan, is told the answer, and carries
+//! it out step by step as the world reports back. The simulator and the live service are two shells around it, and
+//! nothing here knows which.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`Input`], [`Effect`] | the two closed sets |
+//! | [`Scheduler`] | life cycle of jobs, nodes, groups |
+//! | `rounds` | plans asked for and carried out in two phases |
+//! | `ledger` | who holds which GPUs; a GPU is free only when its last holder is gone |
+//! | `view` | the snapshot a policy is shown |
+//! | `history` | what earlier jobs of an application taught |
+//!
+//! Pure: no files, sockets, clock, environment or ambient randomness.
+
+mod config;
+mod effect;
+mod history;
+mod input;
+mod job;
+mod ledger;
+mod restart;
+mod rounds;
+mod scheduler;
+mod view;
+
+pub use config::Config;
+pub use effect::{CycleId, Effect, Generation};
+pub use input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
+pub use job::{Explanation, JobView, Outcome, Phase};
+pub use scheduler::Scheduler;

@@ -1,0 +1,361 @@
+//! The state machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pollux_model::fit::History;
+use pollux_model::{AgentReport, Allocation, GpuType, JobId, NodeId, Timestamp};
+use pollux_policy::{Certificate, Cluster, Group, Snapshot, SnapshotError};
+
+use crate::config::Config;
+use crate::effect::{Effect, Generation};
+use crate::history::Histories;
+use crate::input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
+use crate::job::{Job, JobView, Outcome, Phase};
+use crate::ledger::Ledger;
+use crate::rounds::Rounds;
+
+/// The scheduler: inputs in, effects out.
+///
+/// A plan is carried out in two phases. Jobs that are to leave GPUs are asked to at once; a job starts when all its
+/// GPUs have no holder. So no GPU is given twice, whatever order the world answers in.
+///
+/// ```
+/// use pollux_core::{Config, Effect, Input, JobSpec, NodeSpec, Scheduler};
+/// use pollux_model::{GpuType, JobId, NodeId, Timestamp};
+/// use pollux_policy::{AnyPolicy, Fifo, Terms};
+///
+/// let mut scheduler = Scheduler::new(Config::default());
+/// let minute = Timestamp::from_secs(60);
+/// let node = NodeSpec { gpu_type: GpuType::new("t4"), gpus: 4 };
+/// scheduler.handle(Timestamp::ZERO, Input::NodeJoined(NodeId(0), node)).unwrap();
+/// scheduler.handle(Timestamp::ZERO, Input::JobSubmitted(JobId(1), JobSpec::default())).unwrap();
+///
+/// let effects = scheduler.handle(minute, Input::Tick).unwrap();
+/// let Effect::Solve { cycle, snapshot, seed } = &effects[0] else { panic!() };
+/// let plan = AnyPolicy::plan(&Fifo, snapshot, &Terms { seed: *seed, ..Terms::default() });
+/// let effects = scheduler.handle(minute, Input::PlanReady(*cycle, plan)).unwrap();
+/// assert!(matches!(effects[0], Effect::Start { job: JobId(1), .. }));
+/// ```
+#[derive(Debug)]
+pub struct Scheduler {
+    pub(crate) config: Config,
+    pub(crate) now: Timestamp,
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+    /// Jobs that have not ended.
+    pub(crate) active: BTreeSet<JobId>,
+    /// Jobs that are to hold something else than they do.
+    pub(crate) unsettled: BTreeSet<JobId>,
+    pub(crate) ledger: Ledger,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) histories: Histories,
+    pub(crate) rounds: Rounds,
+}
+
+pub(crate) type Effects = Result<Vec<Effect>, Refused>;
+
+impl Scheduler {
+    /// Without nodes and jobs.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            now: Timestamp::ZERO,
+            jobs: BTreeMap::new(),
+            active: BTreeSet::new(),
+            unsettled: BTreeSet::new(),
+            ledger: Ledger::default(),
+            groups: Vec::new(),
+            histories: Histories::default(),
+            rounds: Rounds::default(),
+        }
+    }
+
+    /// Takes in what happened and says what is to be done. What is refused changed nothing.
+    pub fn handle(&mut self, now: Timestamp, input: Input) -> Effects {
+        // Clocks are set back now and then; nothing here goes back with them.
+        let now = self.now.max(now);
+        let effects = match input {
+            Input::JobSubmitted(id, spec) => self.submit(now, id, spec),
+            Input::JobEdited(id, edit) => self.edit(now, id, &edit),
+            Input::JobCancelled(id) => self.cancel(now, id),
+            Input::JobReported(id, report) => self.report(id, report),
+            Input::JobTraining(id, generation) => self.training(now, id, generation),
+            Input::JobStopped(id, generation) => self.stopped(now, id, generation),
+            Input::JobFinished(id, generation) => self.finished(now, id, generation),
+            Input::JobFailed(id, generation) => self.failed(now, id, generation),
+            Input::NodeJoined(node, spec) => self.join(now, node, spec),
+            Input::NodeStateSet(node, state) => {
+                self.known_node(node)?;
+                self.ledger.set_state(node, state);
+                Ok(self.happened(now))
+            }
+            Input::NodeUsedByOthers(node, gpus) => {
+                self.known_node(node)?;
+                self.ledger.set_others(node, gpus);
+                let mut effects = self.start_waiting(now);
+                effects.extend(self.happened(now));
+                Ok(effects)
+            }
+            Input::NodeLost(node) => self.lose(now, node),
+            Input::GroupsSet(groups) => self.set_groups(now, groups),
+            Input::PlanReady(cycle, plan) => self.carry_out(now, cycle, plan),
+            Input::Tick => Ok(self.tick(now)),
+        }?;
+        self.now = now;
+        Ok(effects)
+    }
+
+    /// A job, ended ones included.
+    pub fn job(&self, id: JobId) -> Option<JobView<'_>> {
+        self.jobs.get(&id).map(Job::view)
+    }
+
+    /// Jobs that have not ended.
+    pub fn active(&self) -> impl Iterator<Item = (JobId, JobView<'_>)> {
+        self.active.iter().map(|id| (*id, self.jobs[id].view()))
+    }
+
+    /// How good the latest plan is, if its policy says so.
+    pub fn certificate(&self) -> Option<&Certificate> {
+        self.rounds.certificate.as_ref()
+    }
+
+    /// What earlier jobs of its application taught, as a prior for this job's own fits; empty unless asked for in
+    /// [`Config::history`].
+    pub fn prior(&self, id: JobId) -> BTreeMap<GpuType, History> {
+        let application = self.jobs.get(&id).and_then(|job| job.spec.application.as_deref());
+        match application {
+            Some(application) if self.config.history => self.histories.prior(application),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// GPUs of a node that have a holder.
+    pub fn held_on(&self, node: NodeId) -> Option<u32> {
+        self.ledger.held_on(node)
+    }
+
+    fn live(&mut self, id: JobId) -> Result<&mut Job, Refused> {
+        let job = self.jobs.get_mut(&id).ok_or(Refused::UnknownJob(id))?;
+        if job.has_ended() { Err(Refused::Ended(id)) } else { Ok(job) }
+    }
+
+    fn known_node(&self, node: NodeId) -> Result<(), Refused> {
+        if self.ledger.contains(node) { Ok(()) } else { Err(Refused::UnknownNode(node)) }
+    }
+}
+
+/// What users and agents say.
+impl Scheduler {
+    fn submit(&mut self, now: Timestamp, id: JobId, spec: JobSpec) -> Effects {
+        spec.check()?;
+        if self.jobs.contains_key(&id) {
+            return Err(Refused::KnownJob(id));
+        }
+        if let Some(group) = spec.group
+            && !self.groups.iter().any(|known| known.id == group)
+        {
+            return Err(Refused::Cluster(SnapshotError::UnknownGroup(group)));
+        }
+        self.jobs.insert(id, Job::new(spec, now));
+        self.active.insert(id);
+        Ok(self.happened(now))
+    }
+
+    fn edit(&mut self, now: Timestamp, id: JobId, edit: &JobEdit) -> Effects {
+        let job = self.live(id)?;
+        let mut spec = job.spec.clone();
+        spec.priority = edit.priority.unwrap_or(spec.priority);
+        spec.weight = edit.weight.unwrap_or(spec.weight);
+        spec.min_gpus = edit.min_gpus.unwrap_or(spec.min_gpus);
+        spec.max_gpus = edit.max_gpus.unwrap_or(spec.max_gpus);
+        spec.check()?;
+        if edit.suspended == Some(true) && !job.held.is_empty() && !job.can_come_back() {
+            return Err(Refused::CannotComeBack(id));
+        }
+        job.spec = spec;
+        job.suspended = edit.suspended.unwrap_or(job.suspended);
+        if job.suspended {
+            job.wanted = Allocation::none();
+        }
+        let mut effects = self.reconcile(now, id);
+        effects.extend(self.happened(now));
+        Ok(effects)
+    }
+
+    fn cancel(&mut self, now: Timestamp, id: JobId) -> Effects {
+        let job = self.live(id)?;
+        job.cancelled = true;
+        job.wanted = Allocation::none();
+        let mut effects = self.reconcile(now, id);
+        if self.jobs[&id].phase == Phase::Waiting {
+            self.end(id, Outcome::Cancelled);
+        }
+        effects.extend(self.happened(now));
+        Ok(effects)
+    }
+
+    fn report(&mut self, id: JobId, report: AgentReport) -> Effects {
+        let sizes = self.ledger.sizes();
+        let history = self.config.history;
+        let job = self.live(id)?;
+        let is_first = job.report.is_none();
+        if let Some(application) = job.spec.application.clone().filter(|_| history) {
+            self.histories.learn(&application, id, &report, is_first, sizes);
+        }
+        self.live(id)?.learn(report, sizes);
+        Ok(Vec::new())
+    }
+}
+
+/// What becomes of jobs.
+impl Scheduler {
+    fn training(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
+        let job = self.live(id)?;
+        if job.generation == generation && job.phase == Phase::Starting {
+            job.phase = Phase::Running;
+            job.clock.training(now);
+        }
+        Ok(Vec::new())
+    }
+
+    fn stopped(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
+        let Some(cancelled) = self.gone(now, id, generation)? else { return Ok(Vec::new()) };
+        if cancelled {
+            self.end(id, Outcome::Cancelled);
+        } else if !self.live(id)?.can_come_back() {
+            // It lost a node, or left by itself, and nobody knows how to go on from there.
+            self.end(id, Outcome::Failed);
+        }
+        Ok(self.after_release(now))
+    }
+
+    fn finished(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
+        if self.gone(now, id, generation)?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.end(id, Outcome::Finished);
+        Ok(self.after_release(now))
+    }
+
+    fn failed(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
+        let Some(cancelled) = self.gone(now, id, generation)? else { return Ok(Vec::new()) };
+        let mut effects = Vec::new();
+        if cancelled {
+            self.end(id, Outcome::Cancelled);
+        } else {
+            effects.extend(self.fail(now, id));
+        }
+        effects.extend(self.after_release(now));
+        Ok(effects)
+    }
+
+    /// Counts a failure: the job waits a while, or is given up.
+    fn fail(&mut self, now: Timestamp, id: JobId) -> Option<Effect> {
+        let config = self.config;
+        let job = self.jobs.get_mut(&id)?;
+        job.failures += 1;
+        job.progress_at_failure = job.report.as_ref().map_or(0.0, |report| report.progress);
+        if !job.can_come_back() || job.failures > job.spec.retries {
+            self.end(id, Outcome::Failed);
+            return None;
+        }
+        job.wanted = Allocation::none();
+        job.not_before = now + config.back_off_after(job.failures);
+        self.unsettled.remove(&id);
+        Some(Effect::WakeAt(job.not_before))
+    }
+
+    /// All processes of a start are gone: its GPUs are free. Says whether its user wanted it gone; nothing if it
+    /// was another start.
+    fn gone(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Result<Option<bool>, Refused> {
+        let job = self.live(id)?;
+        if job.generation != generation || job.phase == Phase::Waiting {
+            return Ok(None);
+        }
+        if job.phase != Phase::Stopping {
+            // It left unasked; the next plan says where it goes on.
+            job.wanted = Allocation::none();
+        }
+        job.settle(now);
+        job.clock.stopped(now);
+        job.phase = Phase::Waiting;
+        let (held, cancelled) = (std::mem::take(&mut job.held), job.cancelled);
+        if job.wanted.is_empty() {
+            self.unsettled.remove(&id);
+        }
+        self.ledger.release(&held);
+        Ok(Some(cancelled))
+    }
+
+    fn end(&mut self, id: JobId, outcome: Outcome) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.phase = Phase::Ended(outcome);
+            job.wanted = Allocation::none();
+            job.curves = std::sync::Arc::default();
+        }
+        self.active.remove(&id);
+        self.unsettled.remove(&id);
+    }
+
+    fn after_release(&mut self, now: Timestamp) -> Vec<Effect> {
+        let mut effects = self.start_waiting(now);
+        effects.extend(self.happened(now));
+        effects
+    }
+}
+
+/// What becomes of nodes and groups.
+impl Scheduler {
+    fn join(&mut self, now: Timestamp, node: NodeId, spec: NodeSpec) -> Effects {
+        if self.ledger.contains(node) {
+            return Err(Refused::KnownNode(node));
+        }
+        self.ledger.join(node, spec);
+        Ok(self.happened(now))
+    }
+
+    /// What ran there is gone. The rest of a job that was spread is asked to leave.
+    fn lose(&mut self, now: Timestamp, node: NodeId) -> Effects {
+        self.known_node(node)?;
+        self.ledger.lose(node);
+        let mut effects = Vec::new();
+        for id in self.active.clone() {
+            let Some(job) = self.jobs.get_mut(&id) else { continue };
+            if job.wanted.on(node).is_some() {
+                job.wanted = Allocation::none();
+            }
+            if job.held.on(node).is_some() {
+                job.settle(now);
+                let rest = job.held.iter().filter(|(held, _)| *held != node);
+                job.held = Allocation::whole(rest.map(|(node, share)| (node, share.n_replicas())));
+                if job.held.is_empty() {
+                    let generation = job.generation;
+                    let cancelled = self.gone(now, id, generation)?.unwrap_or(false);
+                    // Who never reported cannot go on elsewhere.
+                    if cancelled {
+                        self.end(id, Outcome::Cancelled);
+                    } else if !self.jobs[&id].can_come_back() {
+                        self.end(id, Outcome::Failed);
+                    }
+                    continue;
+                }
+            }
+            effects.extend(self.reconcile(now, id));
+        }
+        effects.extend(self.after_release(now));
+        Ok(effects)
+    }
+
+    fn set_groups(&mut self, now: Timestamp, groups: Vec<Group>) -> Effects {
+        let used = self.active.iter().filter_map(|id| self.jobs[id].spec.group);
+        for group in used {
+            if !groups.iter().any(|known| known.id == group) {
+                return Err(Refused::Cluster(SnapshotError::UnknownGroup(group)));
+            }
+        }
+        let cluster = Cluster { groups, ..Cluster::default() };
+        let checked = Snapshot::<()>::new(cluster, Vec::new())?;
+        self.groups.clone_from(&checked.cluster().groups);
+        Ok(self.happened(now))
+    }
+}
