@@ -1,7 +1,23 @@
-//! Simulated jobs and workloads.
+//! Simulated clusters: the same agent, policy and scheduler as in production, around jobs that only pretend to train.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`osdi21`] | traces, workloads and job model of the authors' OSDI'21 artifact, to the digit |
+//! | [`workload`] | which jobs arrive when: read from a file, or generated |
+//! | [`profile`] | what must be known of an application: step times, gradient noise, work |
+//! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
+//! | [`random`] | seeded random numbers, a stream for each purpose |
+//! | `driver` | the shell around the scheduler, and the laws no run may break |
 
+mod cluster;
+mod driver;
+mod log;
 pub mod osdi21;
+mod outcome;
+pub mod profile;
+pub mod random;
+pub mod workload;
+
+pub use cluster::{ClusterShape, ShapeError};
+pub use driver::{Broken, RoundStats};
+pub use log::{Event, Log, What};
+pub use outcome::{JobOutcome, Run};

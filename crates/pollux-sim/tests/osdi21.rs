@@ -3,62 +3,15 @@
 //! Needs the data folder and the table of simplices; says so loudly where one is absent.
 #![allow(clippy::print_stderr, reason = "what was not compared is said")]
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::sync::Arc;
 
-use pollux_sim::osdi21::{
-    APPLICATIONS, Application, FixedBatch, Job, Limits, MeshTable, Submission, TableError, read_workload,
-};
+use common::{data, packed, reference};
+use pollux_sim::osdi21::{Application, FixedBatch, Job, Limits};
+use pollux_sim::workload::{Submission, read_workload};
 use serde_json::Value;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The folder of reference data: `POLLUX_DATA`, or `../shared/data` beside the repository.
-fn data() -> Option<PathBuf> {
-    let path = std::env::var_os("POLLUX_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    if path.is_dir() {
-        return Some(path);
-    }
-    eprintln!("NOT COMPARED WITH REFERENCE DATA: {} does not exist; set POLLUX_DATA", path.display());
-    None
-}
-
-/// The table of simplices: `POLLUX_OSDI21_TABLE`, or where `cargo xtask osdi21-table` leaves it.
-fn table() -> Option<MeshTable> {
-    let named = std::env::var_os("POLLUX_OSDI21_TABLE").map(PathBuf::from);
-    let may_be_absent = named.is_none();
-    match MeshTable::load(&named.unwrap_or_else(|| root().join("target/osdi21-table.json"))) {
-        Ok(table) => Some(table),
-        Err(error @ TableError::Absent { .. }) if may_be_absent => {
-            eprintln!("NOT COMPARED WITH THE ARTIFACT'S STEP TIMES: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
-struct Reference {
-    data: PathBuf,
-    applications: Vec<Arc<Application>>,
-}
-
-fn reference() -> Option<Reference> {
-    let (data, table) = (data()?, table()?);
-    let traces = data.join("pollux-osdi21/traces");
-    let load = |limits| {
-        Arc::new(Application::load(&traces, limits, &table).unwrap_or_else(|error| panic!("{error}")))
-    };
-    Some(Reference { applications: APPLICATIONS.iter().map(load).collect(), data })
-}
-
-impl Reference {
-    fn application(&self, limits: &Limits) -> &Arc<Application> {
-        let found = self.applications.iter().find(|application| application.limits() == limits);
-        found.expect("all are loaded")
-    }
-}
 
 #[test] // Recorded values are rounded to 16 digits or decimals; ours differ from them by no more than that.
 fn step_times_are_the_artifacts() {
@@ -96,8 +49,8 @@ fn all_workloads_can_be_read() {
     for (folder, n_jobs) in [("-0.5", 80), ("", 160), ("-1.5", 240), ("-2.0", 320), ("-realistic", 160)] {
         for number in [1, 2, 4] {
             let file = data.join(format!("pollux-osdi21/workloads{folder}/workload-{number}.csv"));
-            let jobs = read_workload(&file).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(jobs.len(), n_jobs, "{}", file.display());
+            let workload = read_workload(&file, &Limits::known()).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(workload.jobs.len(), n_jobs, "{}", file.display());
         }
     }
 }
@@ -120,11 +73,6 @@ fn gpu_secs(application: &Arc<Application>, placement: &[u32], batch: u32) -> u6
     job.gpu_secs()
 }
 
-/// GPUs of a job that is alone: whole nodes, then the rest.
-fn packed(n_replicas: u32) -> Vec<u32> {
-    (0..n_replicas).step_by(4).map(|placed| (n_replicas - placed).min(4)).collect()
-}
-
 #[test] // One GPU is one GPU wherever it is; the first job of a workload has the cluster to itself when it starts.
 fn undisturbed_jobs_take_as_long_as_in_the_artifact() {
     let Some(reference) = reference() else { return };
@@ -132,17 +80,17 @@ fn undisturbed_jobs_take_as_long_as_in_the_artifact() {
     for folder in ["workloads", "workloads-realistic"] {
         for number in [1, 2, 3, 4, 6] {
             let data = &reference.data;
-            let jobs =
-                read_workload(&data.join(format!("pollux-osdi21/{folder}/workload-{number}.csv"))).unwrap();
+            let file = data.join(format!("pollux-osdi21/{folder}/workload-{number}.csv"));
+            let jobs = read_workload(&file, &Limits::known()).unwrap().jobs;
             let recorded =
                 recorded_gpu_secs(&data.join(format!("reference/runs/tiresias-{folder}-{number}.csv")));
             let is_first = |job: &Submission| job.name == jobs[0].name;
-            for job in jobs.iter().filter(|job| job.n_replicas == 1 || is_first(job)) {
+            for job in jobs.iter().filter(|job| job.gpus == 1 || is_first(job)) {
                 let Some((_, expected)) = recorded.iter().find(|(name, _)| *name == job.name) else {
                     continue;
                 };
-                let application = reference.application(job.limits);
-                let gpu_secs = gpu_secs(application, &packed(job.n_replicas), job.batch);
+                let application = reference.application(Limits::named(&job.application).unwrap());
+                let gpu_secs = gpu_secs(application, &packed(job.gpus), job.batch.try_into().unwrap());
                 assert_eq!(gpu_secs, *expected, "{folder} {number} {}", job.name);
                 n_jobs += 1;
             }

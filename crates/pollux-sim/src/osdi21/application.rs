@@ -1,5 +1,7 @@
 //! The six applications and the limits the artifact sets them.
 
+use crate::workload::Known;
+
 /// What an application may do: batch sizes in samples, length in epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -43,6 +45,15 @@ impl Limits {
     /// ```
     pub fn named(name: &str) -> Option<&'static Self> {
         APPLICATIONS.iter().find(|limits| limits.name == name)
+    }
+
+    /// What a reader of workloads must know of all six.
+    pub fn known() -> [Known<'static>; 6] {
+        APPLICATIONS.map(|Self { name, init_batch, max_batch, .. }| Known {
+            name,
+            initial_batch: init_batch.into(),
+            max_batch: max_batch.into(),
+        })
     }
 
     /// The most replicas that can each have their smallest batch.

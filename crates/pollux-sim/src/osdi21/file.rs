@@ -68,13 +68,35 @@ pub enum Problem {
         /// What stands twice.
         value: String,
     },
-    /// An application that is none of the six.
-    #[error("column `application`: no application named {value:?}{}", did_you_mean(*.near))]
+    /// A value that must not be less than the one before it.
+    #[error("column `{column}`: {value} comes after {previous}; sort the rows by {column}")]
+    Backwards {
+        /// The column.
+        column: &'static str,
+        /// The value of this line.
+        value: u64,
+        /// The value before it.
+        previous: u64,
+    },
+    /// A batch that its application cannot run.
+    #[error("column `batch_size`: {batch} is outside {low} to {high}, what `{application}` can run")]
+    BatchOutside {
+        /// What stands there.
+        batch: u64,
+        /// The application.
+        application: String,
+        /// Its smallest batch.
+        low: u64,
+        /// Its largest one.
+        high: u64,
+    },
+    /// An application that nothing is known of.
+    #[error("column `application`: no application named {value:?}{}", did_you_mean(.near.as_deref()))]
     UnknownApplication {
         /// What stands there.
         value: String,
         /// The known name nearest to it, if any is near.
-        near: Option<&'static str>,
+        near: Option<String>,
     },
     /// Traces that contradict the limits of their application.
     #[error("{what} is {found}, but `{application}` has {expected}")]
@@ -90,7 +112,7 @@ pub enum Problem {
     },
 }
 
-fn did_you_mean(near: Option<&'static str>) -> String {
+fn did_you_mean(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
@@ -107,14 +129,14 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 /// A CSV file reduced to the columns that were asked for.
-pub(super) struct Table {
+pub(crate) struct Table {
     file: PathBuf,
     columns: &'static [&'static str],
     rows: Vec<(u64, Vec<String>)>,
 }
 
 impl Table {
-    pub(super) fn open(file: &Path, columns: &'static [&'static str]) -> Result<Self, FileError> {
+    pub(crate) fn open(file: &Path, columns: &'static [&'static str]) -> Result<Self, FileError> {
         let bytes = std::fs::read(file).map_err(|error| FileError {
             file: file.to_owned(),
             line: 0,
@@ -124,7 +146,7 @@ impl Table {
     }
 
     /// Columns may come in any order and among others.
-    pub(super) fn parse(
+    pub(crate) fn parse(
         file: &Path,
         bytes: &[u8],
         columns: &'static [&'static str],
@@ -156,7 +178,7 @@ impl Table {
         Ok(Self { file: file.to_owned(), columns, rows })
     }
 
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|(line, fields)| Row { table: self, line: *line, fields })
     }
 }
@@ -184,35 +206,35 @@ impl Lines<'_> {
 
 /// One line of a [`Table`].
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     table: &'a Table,
     line: u64,
     fields: &'a [String],
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn error(&self, problem: Problem) -> FileError {
+    pub(crate) fn error(&self, problem: Problem) -> FileError {
         FileError { file: self.table.file.clone(), line: self.line, problem }
     }
 
     /// A column that [`Table::open`] was given.
-    pub(super) fn text(&self, column: &'static str) -> &'a str {
+    pub(crate) fn text(&self, column: &'static str) -> &'a str {
         let index = self.table.columns.iter().position(|name| *name == column);
         &self.fields[index.expect("only columns that were asked for are read")]
     }
 
-    pub(super) fn wrong(&self, column: &'static str, expected: &'static str) -> FileError {
+    pub(crate) fn wrong(&self, column: &'static str, expected: &'static str) -> FileError {
         self.error(Problem::Value { column, value: self.text(column).to_owned(), expected })
     }
 
     /// A whole number from 1.
-    pub(super) fn count(&self, column: &'static str) -> Result<u32, FileError> {
+    pub(crate) fn count(&self, column: &'static str) -> Result<u32, FileError> {
         let value = self.text(column).parse().ok().filter(|&count| count > 0);
         value.ok_or_else(|| self.wrong(column, "a whole number, 1 or more"))
     }
 
     /// A finite number, 0 or more.
-    pub(super) fn amount(&self, column: &'static str) -> Result<f64, FileError> {
+    pub(crate) fn amount(&self, column: &'static str) -> Result<f64, FileError> {
         let value = self.text(column).parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
         value.ok_or_else(|| self.wrong(column, "a number, 0 or more"))
     }

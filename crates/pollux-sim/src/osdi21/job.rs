@@ -58,6 +58,9 @@ struct State {
     progress: f64,
     n_epochs: u32,
     gpu_secs: u64,
+    useful_gpu_secs: f64,
+    restarted_secs: u64,
+    efficiency: f64,
     n_restarts: Option<u32>,
     completed_at_secs: Option<u64>,
 }
@@ -108,6 +111,21 @@ impl Job {
         self.state.gpu_secs
     }
 
+    /// The same, times its statistical efficiency; restarts count nothing.
+    pub fn useful_gpu_secs(&self) -> f64 {
+        self.state.useful_gpu_secs
+    }
+
+    /// Seconds spent in restarts, the first start included.
+    pub fn restarted_secs(&self) -> u64 {
+        self.state.restarted_secs
+    }
+
+    /// Statistical efficiency of its latest iterations; 0 before the first.
+    pub fn efficiency(&self) -> f64 {
+        self.state.efficiency
+    }
+
     /// Restarts after the first start; none before that.
     pub fn n_restarts(&self) -> Option<u32> {
         self.state.n_restarts
@@ -147,6 +165,7 @@ impl Job {
         if !self.placement.is_empty() {
             let delay = state.restart_secs.min(secs);
             state.restart_secs -= delay;
+            state.restarted_secs += delay;
             state.hold(delay, self.n_replicas());
             while state.now_secs < end_secs && state.completed_at_secs.is_none() {
                 self.train(&mut state, end_secs, interference, rule)?;
@@ -184,19 +203,20 @@ impl Job {
         });
 
         let gain = gradient.gain(total, application.limits().init_batch);
+        state.efficiency = gain * f64::from(application.limits().init_batch) / f64::from(total);
         let rate = gain / time.iteration_secs(state.batch.accum_steps) * (1.0 - interference);
         let left_secs = end_secs - state.now_secs;
         let reached = state.progress + rate * left_secs as f64;
         if reached < boundary {
             state.progress = reached;
-            state.hold(left_secs, n_replicas);
+            state.train(left_secs, n_replicas);
             return Ok(());
         }
         // The minimum guards against a rounding error of the division alone.
         let until_secs = whole_secs((boundary - state.progress) / rate).min(left_secs);
         state.progress = boundary;
         state.n_epochs += 1;
-        state.hold(until_secs, n_replicas);
+        state.train(until_secs, n_replicas);
         if state.n_epochs >= application.limits().n_epochs {
             state.completed_at_secs = Some(state.now_secs);
         }
@@ -218,6 +238,12 @@ impl Job {
 }
 
 impl State {
+    /// Time passes while the job makes use of its GPUs.
+    fn train(&mut self, secs: u64, n_replicas: u32) {
+        self.hold(secs, n_replicas);
+        self.useful_gpu_secs += secs as f64 * f64::from(n_replicas) * self.efficiency;
+    }
+
     /// Time passes while the job holds its GPUs.
     fn hold(&mut self, secs: u64, n_replicas: u32) {
         self.now_secs += secs;
@@ -290,6 +316,8 @@ mod tests {
         assert_eq!((job.now_secs(), job.gpu_secs()), (180, 180)); // what is held after completion is not counted
         job.advance(60, 0.0, &mut initial()).unwrap();
         assert_eq!((job.now_secs(), job.gpu_secs()), (240, 180));
+        // All but 30 s of restart on 2 GPUs, at the initial batch.
+        assert_eq!((job.restarted_secs(), job.useful_gpu_secs(), job.efficiency()), (30, 120.0, 1.0));
     }
 
     #[test]

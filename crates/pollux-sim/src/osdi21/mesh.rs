@@ -70,10 +70,10 @@ struct WireLine {
 
 /// What step times are interpolated over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Point {
-    pub(super) n_nodes: u32,
-    pub(super) n_replicas: u32,
-    pub(super) local_batch: u32,
+pub(crate) struct Point {
+    pub(crate) n_nodes: u32,
+    pub(crate) n_replicas: u32,
+    pub(crate) local_batch: u32,
 }
 
 /// The triangulation of one application, with the step times at its corners.

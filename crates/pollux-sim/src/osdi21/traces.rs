@@ -97,6 +97,15 @@ impl Application {
     }
 }
 
+/// All step times of a folder: `placements.csv` merged by nodes, replicas and batch, then `scalability.csv` if it is
+/// there.
+pub(crate) fn read_measurements(folder: &Path) -> Result<Vec<(Point, StepTime)>, FileError> {
+    let placements = read_placements(&folder.join("placements.csv"))?;
+    let scalability = folder.join("scalability.csv");
+    let scalability = if scalability.exists() { read_scalability(&scalability)? } else { Vec::new() };
+    Ok(all_measurements(&placements, scalability))
+}
+
 fn step_time(row: &Row<'_>) -> Result<StepTime, FileError> {
     let time = StepTime { step_secs: row.amount("step_time")?, sync_secs: row.amount("sync_time")? };
     if time.step_secs <= 0.0 {
@@ -151,7 +160,7 @@ fn read_scalability(file: &Path) -> Result<Vec<(Point, StepTime)>, FileError> {
 }
 
 /// Every `validation-<batch>.csv` of a folder, by ascending batch.
-fn read_validation(folder: &Path) -> Result<Vec<Validation>, FileError> {
+pub(crate) fn read_validation(folder: &Path) -> Result<Vec<Validation>, FileError> {
     let unreadable = |error: std::io::Error| FileError {
         file: folder.to_owned(),
         line: 0,

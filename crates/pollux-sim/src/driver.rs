@@ -1,0 +1,224 @@
+//! The shell around the scheduler: plans are made on the spot, and what is asked of the world is checked.
+
+use std::collections::BTreeMap;
+
+use pollux_core::{Config, Effect, Generation, Input, Scheduler};
+use pollux_model::{Allocation, JobId, NodeId, Timestamp};
+use pollux_policy::{AnyPolicy, Limit, Oracle, Terms};
+
+use crate::cluster::ClusterShape;
+use crate::log::{Event, Log, What};
+
+/// A run that broke a law. Each is a mistake of the simulator or the scheduler, never of its user.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Broken {
+    /// A node was made to hold more than it has.
+    #[error("at {at} s node {node} holds {held} of its {gpus} GPUs")]
+    Overfull {
+        /// When.
+        at: f64,
+        /// Which node.
+        node: u32,
+        /// GPUs held.
+        held: u32,
+        /// GPUs it has.
+        gpus: u32,
+    },
+    /// A job ran before it was there.
+    #[error("at {at} s job {job} runs before it was submitted")]
+    TooEarly {
+        /// When.
+        at: f64,
+        /// Which job.
+        job: u64,
+    },
+    /// A job ended with work undone, or did more than it had.
+    #[error("job {job} did {done} of {needed} units of work")]
+    WrongWork {
+        /// Which job.
+        job: u64,
+        /// Done.
+        done: f64,
+        /// To do.
+        needed: f64,
+    },
+    /// The scheduler refused what happened.
+    #[error("at {at} s the scheduler refused an event: {why}")]
+    Refused {
+        /// When.
+        at: f64,
+        /// Its words.
+        why: String,
+    },
+}
+
+/// What only a simulator can tell a policy about a job.
+pub(crate) type Oracles<'a> = dyn Fn(JobId) -> Option<Oracle> + 'a;
+
+/// Rounds as they went.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RoundStats {
+    /// Plans made.
+    pub n_rounds: u64,
+    /// Sum of their gaps to the certified bound.
+    pub sum_gaps: f64,
+    /// The worst of them.
+    pub worst_gap: f64,
+    /// Plans that came with a certificate.
+    pub n_certified: u64,
+}
+
+/// Drives a scheduler through a run.
+pub(crate) struct Driver<'p> {
+    scheduler: Scheduler,
+    policy: &'p dyn AnyPolicy,
+    audit: Audit,
+    pub(crate) log: Log,
+    pub(crate) rounds: RoundStats,
+    /// Jobs that the latest plan says could run nowhere.
+    pub(crate) impossible: Vec<JobId>,
+    /// Whether the latest plan gave anybody anything.
+    pub(crate) anybody_runs: bool,
+}
+
+impl<'p> Driver<'p> {
+    pub(crate) fn new(
+        config: Config,
+        policy: &'p dyn AnyPolicy,
+        cluster: &ClusterShape,
+    ) -> Result<Self, Broken> {
+        let mut driver = Self {
+            scheduler: Scheduler::new(config),
+            policy,
+            audit: Audit::default(),
+            log: Log::default(),
+            rounds: RoundStats::default(),
+            impossible: Vec::new(),
+            anybody_runs: true,
+        };
+        for (node, spec) in (0..).map(NodeId).zip(cluster.nodes()) {
+            driver.audit.nodes.insert(node, (spec.gpus, 0));
+            driver.tell(Timestamp::ZERO, Input::NodeJoined(node, spec.clone()), &|_| None)?;
+        }
+        Ok(driver)
+    }
+
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// Tells the scheduler what happened. Plans it asks for are made at once; what else it asks for is returned.
+    pub(crate) fn tell(
+        &mut self,
+        now: Timestamp,
+        input: Input,
+        oracles: &Oracles<'_>,
+    ) -> Result<Vec<Effect>, Broken> {
+        self.note(now, &input);
+        let mut open = vec![input];
+        let mut asked = Vec::new();
+        while let Some(input) = open.pop() {
+            let refused =
+                |why: pollux_core::Refused| Broken::Refused { at: now.as_secs_f64(), why: why.to_string() };
+            for effect in self.scheduler.handle(now, input).map_err(refused)? {
+                match effect {
+                    Effect::Solve { cycle, snapshot, seed } => {
+                        let snapshot = snapshot.foreseeing(oracles);
+                        let plan = self.policy.plan(&snapshot, &Terms { seed, ..Terms::default() });
+                        self.count(&plan);
+                        open.push(Input::PlanReady(cycle, plan));
+                    }
+                    Effect::Start { job, generation, allocation } => {
+                        self.audit.start(now, job, &allocation)?;
+                        let why =
+                            self.scheduler.job(job).and_then(|job| job.explanation.cloned()).map(Box::new);
+                        let what = What::Started { allocation: allocation.clone(), why };
+                        self.log.events.push(Event { at: now, job, what });
+                        asked.push(Effect::Start { job, generation, allocation });
+                    }
+                    other => asked.push(other),
+                }
+            }
+        }
+        Ok(asked)
+    }
+
+    /// A job's batch as it is from now on.
+    pub(crate) fn note_batch(&mut self, at: Timestamp, job: JobId, global: u64, efficiency: f64) {
+        self.log.events.push(Event { at, job, what: What::Batch { global, efficiency } });
+    }
+
+    fn note(&mut self, at: Timestamp, input: &Input) {
+        let (job, what) = match input {
+            Input::JobSubmitted(job, _) => {
+                self.audit.submitted.insert(*job, at);
+                (*job, What::Submitted)
+            }
+            Input::JobTraining(job, _) => (*job, What::Training),
+            Input::JobStopped(job, _) => {
+                self.audit.leave(*job);
+                (*job, What::Stopped)
+            }
+            Input::JobFinished(job, _) => {
+                self.audit.leave(*job);
+                (*job, What::Finished)
+            }
+            _ => return,
+        };
+        self.log.events.push(Event { at, job, what });
+    }
+
+    fn count(&mut self, plan: &pollux_policy::Plan) {
+        self.rounds.n_rounds += 1;
+        if let Some(certificate) = &plan.certificate {
+            self.rounds.n_certified += 1;
+            self.rounds.sum_gaps += certificate.gap();
+            self.rounds.worst_gap = self.rounds.worst_gap.max(certificate.gap());
+        }
+        self.anybody_runs = plan.jobs.iter().any(|job| !job.allocation.is_empty());
+        let impossible = plan.jobs.iter().filter(|job| job.reason.limit == Limit::Impossible);
+        self.impossible = impossible.map(|job| job.job).collect();
+    }
+
+    /// A job's present start.
+    pub(crate) fn generation(&self, job: JobId) -> Generation {
+        self.scheduler.job(job).map_or(Generation(0), |job| job.generation)
+    }
+}
+
+/// A second ledger, kept from what was asked and answered alone.
+#[derive(Debug, Default)]
+struct Audit {
+    /// GPUs of each node: all, and held.
+    nodes: BTreeMap<NodeId, (u32, u32)>,
+    holders: BTreeMap<JobId, Allocation>,
+    submitted: BTreeMap<JobId, Timestamp>,
+}
+
+impl Audit {
+    fn start(&mut self, now: Timestamp, job: JobId, allocation: &Allocation) -> Result<(), Broken> {
+        let at = now.as_secs_f64();
+        if self.submitted.get(&job).is_none_or(|submitted| *submitted > now) {
+            return Err(Broken::TooEarly { at, job: job.0 });
+        }
+        for (node, share) in allocation.iter() {
+            let (gpus, held) = self.nodes.get_mut(&node).map_or((0, u32::MAX), |entry| {
+                entry.1 += share.n_replicas();
+                *entry
+            });
+            if held > gpus {
+                return Err(Broken::Overfull { at, node: node.0, held, gpus });
+            }
+        }
+        self.holders.insert(job, allocation.clone());
+        Ok(())
+    }
+
+    fn leave(&mut self, job: JobId) {
+        for (node, share) in self.holders.remove(&job).unwrap_or_default().iter() {
+            if let Some((_, held)) = self.nodes.get_mut(&node) {
+                *held -= share.n_replicas();
+            }
+        }
+    }
+}

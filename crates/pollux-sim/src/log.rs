@@ -1,0 +1,79 @@
+//! What happened in a run, in order.
+
+use std::fmt::Write as _;
+
+use pollux_core::Explanation;
+use pollux_model::{Allocation, JobId, Timestamp};
+
+/// Everything that happened to the jobs of a run. The same run gives the same text, byte for byte.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// The events, by time.
+    pub events: Vec<Event>,
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Timestamp,
+    /// To whom.
+    pub job: JobId,
+    /// What.
+    pub what: What,
+}
+
+/// What can happen to a job.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// It arrived.
+    Submitted,
+    /// It was given GPUs.
+    Started {
+        /// The GPUs.
+        allocation: Allocation,
+        /// Why.
+        why: Option<Box<Explanation>>,
+    },
+    /// It makes progress again.
+    Training,
+    /// Its batch changed.
+    Batch {
+        /// Samples of a step.
+        global: u64,
+        /// What each is worth against one of the initial batch.
+        efficiency: f64,
+    },
+    /// It was taken off its GPUs.
+    Stopped,
+    /// It is done.
+    Finished,
+}
+
+impl Log {
+    /// As lines of CSV: `time_s,job,event,gpus,nodes,batch,efficiency`. `name` tells a job's name.
+    pub fn to_csv<'n>(&self, name: impl Fn(JobId) -> &'n str) -> String {
+        let mut text = String::from("time_s,job,event,gpus,nodes,batch,efficiency\n");
+        for Event { at, job, what } in &self.events {
+            let (secs, name) = (at.as_secs_f64(), name(*job));
+            let written = match what {
+                What::Submitted => writeln!(text, "{secs},{name},submitted,,,,"),
+                What::Started { allocation, .. } => {
+                    let nodes: Vec<String> = allocation
+                        .iter()
+                        .map(|(node, share)| format!("{}:{}", node.0, share.gpus()))
+                        .collect();
+                    writeln!(text, "{secs},{name},started,{},{},,", allocation.gpus(), nodes.join(" "))
+                }
+                What::Training => writeln!(text, "{secs},{name},training,,,,"),
+                What::Batch { global, efficiency } => {
+                    writeln!(text, "{secs},{name},batch,,,{global},{efficiency:.4}")
+                }
+                What::Stopped => writeln!(text, "{secs},{name},stopped,,,,"),
+                What::Finished => writeln!(text, "{secs},{name},finished,,,,"),
+            };
+            debug_assert!(written.is_ok(), "a string takes all text");
+        }
+        text
+    }
+}

@@ -1,0 +1,42 @@
+//! Application profiles: all that a simulator must know of how an application trains.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | what is there to know? | [`Profile`] |
+//! | how long does a step take? | [`StepTimes`], shapes with lines between them |
+//! | what is a step worth, and when is the work done? | [`Training`] |
+//! | how is it written down? | [`parse_profile`], [`write_profile`]; `docs/reference/application-profile.md` |
+//! | where do profiles come from? | [`builtin`], [`read_profiles`], [`make_profile`] from measurements |
+//!
+//! ```
+//! use pollux_model::{GpuType, Placement};
+//!
+//! let bert = &pollux_sim::profile::builtin()[0];
+//! let alone = bert.run_secs(&GpuType::new("t4"), Placement::ALONE, 12).unwrap();
+//! let on_two = bert.run_secs(&GpuType::new("t4"), Placement::new(1, 2).unwrap(), 24).unwrap();
+//! assert!(on_two < alone);
+//! ```
+
+mod application;
+mod builtin;
+mod error;
+mod format;
+mod make;
+mod step_times;
+mod training;
+
+pub use application::Profile;
+pub use builtin::builtin;
+pub use error::{FieldProblem, ProfileError};
+pub use format::{parse_profile, read_profile, read_profiles, write_profile};
+pub use make::{MakeRequest, make_profile};
+pub use step_times::{Shape, StepTimes};
+pub use training::{MOST_NOISE, Training};
+
+pub use crate::osdi21::StepTime;
+
+/// What the `kind` of a profile says.
+pub const KIND: &str = "pollux.application";
+
+/// The version of the format that this build reads and writes.
+pub const VERSION: u64 = 1;

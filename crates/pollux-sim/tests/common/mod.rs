@@ -1,0 +1,65 @@
+//! Where the artifact's data lies, for tests that compare with it.
+#![allow(dead_code, reason = "each test uses a part")]
+#![allow(unreachable_pub, reason = "shared by tests, not a library")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pollux_sim::osdi21::{APPLICATIONS, Application, Limits, MeshTable, TableError};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folder of reference data: `POLLUX_DATA`, or `../shared/data` beside the repository.
+pub fn data() -> Option<PathBuf> {
+    let path = std::env::var_os("POLLUX_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    if path.is_dir() {
+        return Some(path);
+    }
+    eprintln!("NOT COMPARED WITH REFERENCE DATA: {} does not exist; set POLLUX_DATA", path.display());
+    None
+}
+
+/// The table of simplices: `POLLUX_OSDI21_TABLE`, or where `cargo xtask osdi21-table` leaves it.
+fn table() -> Option<MeshTable> {
+    let named = std::env::var_os("POLLUX_OSDI21_TABLE").map(PathBuf::from);
+    let may_be_absent = named.is_none();
+    match MeshTable::load(&named.unwrap_or_else(|| root().join("target/osdi21-table.json"))) {
+        Ok(table) => Some(table),
+        Err(error @ TableError::Absent { .. }) if may_be_absent => {
+            eprintln!("NOT COMPARED WITH THE ARTIFACT'S STEP TIMES: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The data folder and what its traces tell.
+pub struct Reference {
+    pub data: PathBuf,
+    pub applications: Vec<Arc<Application>>,
+}
+
+/// All of it, if it is there.
+pub fn reference() -> Option<Reference> {
+    let (data, table) = (data()?, table()?);
+    let traces = data.join("pollux-osdi21/traces");
+    let load = |limits| {
+        Arc::new(Application::load(&traces, limits, &table).unwrap_or_else(|error| panic!("{error}")))
+    };
+    Some(Reference { applications: APPLICATIONS.iter().map(load).collect(), data })
+}
+
+impl Reference {
+    /// The application with these limits.
+    pub fn application(&self, limits: &Limits) -> &Arc<Application> {
+        let found = self.applications.iter().find(|application| application.limits() == limits);
+        found.expect("all are loaded")
+    }
+}
+
+/// GPUs of a job that is alone: whole nodes, then the rest.
+pub fn packed(n_replicas: u32) -> Vec<u32> {
+    (0..n_replicas).step_by(4).map(|placed| (n_replicas - placed).min(4)).collect()
+}
