@@ -13,6 +13,12 @@ use crate::rules::{LearningRateRule, RuleInput};
 use crate::settings::AgentSettings;
 use crate::state::{AgentState, Exploring, InvalidState};
 
+/// More steps at once than any job takes: counts stay far from the ends of their ranges.
+const MOST_STEPS: u64 = 1 << 40;
+
+/// Times that a rule which follows the progress is asked within a run of equal steps.
+const MOST_PARTS: u64 = 1_024;
+
 /// What an agent is told when it starts.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
@@ -93,23 +99,45 @@ impl Agent {
 
     /// Learns from one optimizer step.
     pub fn observe(&mut self, step: &StepObservation) {
-        let (settings, state) = (&self.config.settings, &mut self.state);
-        let scale = step.plan.global().0 as f64 / self.config.limits.initial().0 as f64;
-        state.noise.observe(settings, scale, self.config.space, step.gradient.as_ref());
-        if state.profile.observe(step) {
+        self.observe_run(step, 1);
+    }
+
+    /// Learns from `n_steps` equal optimizer steps: the same as so many calls of [`Agent::observe`], up to rounding,
+    /// in a time that grows with the measured blocks of gradients and not with the steps.
+    ///
+    /// Two limits keep it short. More than 2^40 steps count as 2^40. A user's own learning-rate rule is asked at
+    /// most 1,024 times between two changes of the noise scale: for every step, unless gradients are rare.
+    pub fn observe_run(&mut self, step: &StepObservation, n_steps: u64) {
+        let n_steps = n_steps.min(MOST_STEPS);
+        let state = &mut self.state;
+        if state.profile.observe(step, n_steps) {
             state.most_replicas = state.most_replicas.max(step.placement.n_replicas());
         }
-        let gain = self.gain(step.plan);
-        let state = &mut self.state;
-        state.progress += gain;
-        state.samples = state.samples.saturating_add(step.plan.global().0);
-        state.steps_since_change = state.steps_since_change.saturating_add(1);
-        if let Some(exploring) = &mut state.exploring
-            && exploring.plan == step.plan
-        {
-            exploring.steps_left = exploring.steps_left.saturating_sub(1);
+        let scale = step.plan.global().0 as f64 / self.config.limits.initial().0 as f64;
+        let mut steps = state.noise.begin(scale, self.config.space, step.gradient.as_ref(), n_steps);
+        while let Some(mut left) = self.state.noise.advance(&self.config.settings, &mut steps) {
+            let part = if self.config.rule.sees_progress() { left.div_ceil(MOST_PARTS) } else { left };
+            while left > 0 {
+                self.progress_by(step.plan, part.min(left));
+                left -= part.min(left);
+            }
         }
-        self.move_learning_rate(step.plan);
+    }
+
+    /// Counts steps that all see the same noise scale, and moves the learning rate.
+    fn progress_by(&mut self, plan: BatchPlan, n_steps: u64) {
+        let gain = self.gain(plan);
+        let state = &mut self.state;
+        state.progress += gain * n_steps as f64;
+        state.samples = state.samples.saturating_add(plan.global().0.saturating_mul(n_steps));
+        state.steps_since_change = state.steps_since_change.saturating_add(n_steps);
+        if let Some(exploring) = &mut state.exploring
+            && exploring.plan == plan
+        {
+            let count = u32::try_from(n_steps).unwrap_or(u32::MAX);
+            exploring.steps_left = exploring.steps_left.saturating_sub(count);
+        }
+        self.move_learning_rate(plan, n_steps);
     }
 
     /// Steps at the initial batch that one step with this plan is worth, as far as is known.
@@ -148,10 +176,10 @@ impl Agent {
         })
     }
 
-    /// One step towards the wanted factor, no further than the warm-up allows.
-    fn move_learning_rate(&mut self, plan: BatchPlan) {
+    /// Some steps towards the wanted factor, no further than the warm-up allows.
+    fn move_learning_rate(&mut self, plan: BatchPlan, n_steps: u64) {
         let Some(wanted) = self.wanted_factor(plan) else { return };
-        let reach = libm::exp2(1.0 / f64::from(self.config.settings.warm_up_steps.max(1)));
+        let reach = libm::exp2(n_steps as f64 / f64::from(self.config.settings.warm_up_steps.max(1)));
         let factor = &mut self.state.learning_rate_factor;
         *factor = if self.config.rule.warms_up_itself() {
             wanted
@@ -281,8 +309,8 @@ impl Agent {
         GoodputModel::new(params, self.noise_scale()?, self.limits_on(gpu_type)).ok()
     }
 
-    /// Refits and reports if it is time. Takes tens of microseconds, about a millisecond where a hundred
-    /// configurations were timed (`cargo xtask bench agent`): it belongs off the training path.
+    /// Refits and reports if it is time. Takes some ten to a few hundred microseconds where there is something new to
+    /// learn (`cargo xtask bench agent`): it belongs off the training path.
     pub fn poll(&mut self, now: Timestamp) -> Option<AgentReport> {
         let due =
             self.state.last_report.is_none_or(|last| now - last >= self.config.settings.report_interval);
@@ -298,7 +326,7 @@ impl Agent {
     pub fn refit(&mut self) {
         for gpu_type in self.state.profile.gpu_types() {
             let revision = self.state.profile.revision(&gpu_type);
-            if self.state.fit_revisions.get(&gpu_type) == Some(&revision) {
+            if self.state.fit_revisions.get(&gpu_type).is_some_and(|&fitted| revision.is_known_to(fitted)) {
                 continue;
             }
             let observations = self.state.profile.observations(&gpu_type);
@@ -310,7 +338,7 @@ impl Agent {
             };
             if let Ok(fit) = fit(&request) {
                 self.state.fits.insert(gpu_type.clone(), fit);
-                self.state.fit_revisions.insert(gpu_type, revision);
+                self.state.fit_revisions.insert(gpu_type, revision.number());
             }
         }
     }

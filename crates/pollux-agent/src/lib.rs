@@ -10,6 +10,7 @@ mod batching;
 mod noise;
 mod observation;
 mod profile;
+mod revision;
 mod rules;
 mod settings;
 mod state;

@@ -11,6 +11,14 @@ use pollux_model::{Estimator, GlobalBatch, GradientMoments, NoiseReport, NoiseSc
 use crate::observation::{GradientSample, GradientSpace, RawMoments};
 use crate::settings::AgentSettings;
 
+/// Of equal steps in a row, so many blocks are taken in one by one; the rest, if there is more and nothing has
+/// settled yet, counts as one block. By the default settings the running moments have forgotten what was before
+/// by then, and the noise scale acted on can have come from any value to any other.
+const MOST_BLOCKS: u32 = 4_096;
+
+/// Equal blocks are taken in together once the running moments are as near to them as this, relatively.
+const SETTLED: f64 = 1e-9;
+
 /// Sums over measured steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MomentSums {
@@ -27,6 +35,30 @@ pub struct MomentSums {
 }
 
 impl MomentSums {
+    /// Takes in equal steps, measured or not.
+    fn add(&mut self, n_steps: u64, scale: f64, moments: Option<RawMoments>) {
+        let count = u32::try_from(n_steps).unwrap_or(u32::MAX);
+        self.n_steps = self.n_steps.saturating_add(count);
+        self.scale += n_steps as f64 * scale;
+        if let Some(moments) = moments {
+            self.n_measured = self.n_measured.saturating_add(count);
+            self.sqr += n_steps as f64 * moments.sqr;
+            self.trace += n_steps as f64 * moments.trace;
+        }
+    }
+
+    /// So many of these, one after the other.
+    fn times(&self, count: u32) -> Self {
+        let factor = f64::from(count);
+        Self {
+            n_measured: self.n_measured.saturating_mul(count),
+            n_steps: self.n_steps.saturating_mul(count),
+            scale: factor * self.scale,
+            sqr: factor * self.sqr,
+            trace: factor * self.trace,
+        }
+    }
+
     fn mean(&self) -> RawMoments {
         let count = f64::from(self.n_measured.max(1));
         RawMoments { sqr: self.sqr / count, trace: self.trace / count }
@@ -97,33 +129,88 @@ impl Default for NoiseState {
     }
 }
 
+/// Equal steps on their way into a [`NoiseState`].
+pub(crate) struct EqualSteps {
+    scale: f64,
+    /// What each one's gradient says, if that counts.
+    moments: Option<RawMoments>,
+    left: u64,
+    n_closed: u32,
+}
+
 impl NoiseState {
-    /// Takes in one optimizer step at `scale` times the initial batch.
-    pub(crate) fn observe(
+    /// Prepares to take in `n_steps` equal steps at `scale` times the initial batch; [`Self::advance`] does it.
+    pub(crate) fn begin(
         &mut self,
-        settings: &AgentSettings,
         scale: f64,
         space: GradientSpace,
         sample: Option<&GradientSample>,
-    ) {
-        self.block.n_steps = self.block.n_steps.saturating_add(1);
-        self.block.scale += scale;
-        if self.acted.is_some() {
-            self.steps_known += 1;
+        n_steps: u64,
+    ) -> EqualSteps {
+        let moments = sample.and_then(|sample| Some((sample.estimator(), sample.moments()?)));
+        let moments = moments.filter(|&(estimator, _)| n_steps > 0 && self.accepts(estimator, space));
+        EqualSteps { scale, moments: moments.map(|(_, moments)| moments), left: n_steps, n_closed: 0 }
+    }
+
+    /// Takes in as many steps as see one and the same noise scale acted on, and says how many; nothing when none
+    /// is left. A block ends with the first of them or not at all.
+    pub(crate) fn advance(&mut self, settings: &AgentSettings, steps: &mut EqualSteps) -> Option<u64> {
+        if steps.left == 0 {
+            return None;
         }
-        let Some((sample, moments)) = sample.and_then(|sample| Some((sample, sample.moments()?))) else {
-            return;
+        let Some(moments) = steps.moments else {
+            let rest = std::mem::take(&mut steps.left);
+            self.fill(rest, steps);
+            return Some(rest);
         };
-        if !self.accepts(sample.estimator(), space) {
-            return;
+        let block_steps = u64::from(settings.block_steps.max(1));
+        let missing = block_steps.saturating_sub(self.block.n_measured.into()).max(1);
+        if missing > 1 {
+            let count = steps.left.min(missing - 1);
+            steps.left -= count;
+            self.fill(count, steps);
+            return Some(count);
         }
-        self.block.n_measured += 1;
-        self.block.sqr += moments.sqr;
-        self.block.trace += moments.trace;
-        self.n_measured += 1;
-        if self.block.n_measured >= settings.block_steps {
-            self.close_block(settings);
+        self.fill(1, steps);
+        let block = std::mem::take(&mut self.block);
+        // A block that began before these steps is unlike those that follow.
+        let settled = steps.n_closed > 0 && self.has_settled(settings, moments);
+        let alone = !settled && steps.n_closed < MOST_BLOCKS;
+        let more = if alone { 0 } else { (steps.left - 1) / block_steps };
+        self.close_blocks(settings, &block, 1 + more);
+        self.count(more * block_steps, true);
+        steps.n_closed = steps.n_closed.saturating_add(1);
+        steps.left -= 1 + more * block_steps;
+        let begun = steps.left.min(block_steps - 1);
+        steps.left -= begun;
+        self.fill(begun, steps);
+        Some(1 + more * block_steps + begun)
+    }
+
+    /// Puts steps into the block.
+    fn fill(&mut self, n_steps: u64, steps: &EqualSteps) {
+        self.block.add(n_steps, steps.scale, steps.moments);
+        self.count(n_steps, steps.moments.is_some());
+    }
+
+    fn count(&mut self, n_steps: u64, measured: bool) {
+        if self.acted.is_some() {
+            self.steps_known = self.steps_known.saturating_add(n_steps);
         }
+        if measured {
+            self.n_measured = self.n_measured.saturating_add(n_steps);
+        }
+    }
+
+    /// Whether more blocks with these means would change nothing that can be noticed.
+    fn has_settled(&self, settings: &AgentSettings, block: RawMoments) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() <= SETTLED * b.abs();
+        let mean = self.running_mean();
+        self.running.n_blocks >= settings.first_blocks
+            && self.held_back.n_measured == 0
+            && near(mean.sqr, block.sqr)
+            && near(mean.trace, block.trace)
+            && estimate(mean).is_none_or(|estimate| self.acted.is_some_and(|acted| near(acted, estimate)))
     }
 
     /// Whether such a sample belongs to the average; a better kind, or another space, starts it anew.
@@ -147,23 +234,26 @@ impl NoiseState {
         estimator == self.estimator
     }
 
-    fn close_block(&mut self, settings: &AgentSettings) {
-        let block = std::mem::take(&mut self.block);
+    /// Takes in `count` equal blocks. Once one of them is plausible, all that follow are.
+    fn close_blocks(&mut self, settings: &AgentSettings, block: &MomentSums, count: u64) {
         if self.is_plausible(settings, block.mean()) {
             // What was held back was noise after all; only the time it took counts.
-            let passed = MomentSums { n_measured: 0, sqr: 0.0, trace: 0.0, ..self.held_back };
-            self.held_back = MomentSums::default();
-            let mut block = block;
-            block.absorb(&passed);
-            self.take_in(settings, &block);
+            let passed = std::mem::take(&mut self.held_back);
+            let scale = count as f64 * block.scale + passed.scale;
+            let n_steps = count as f64 * f64::from(block.n_steps) + f64::from(passed.n_steps);
+            self.take_in(settings, block.mean(), scale, n_steps);
+            let more = u32::try_from(count - 1).unwrap_or(u32::MAX);
+            self.running.n_blocks = self.running.n_blocks.saturating_add(more);
             return;
         }
-        self.n_implausible += u64::from(block.n_measured);
-        self.held_back.absorb(&block);
+        self.n_implausible = self.n_implausible.saturating_add(count.saturating_mul(block.n_measured.into()));
+        let missing = settings.believe_after_steps.saturating_sub(self.held_back.n_steps);
+        let enough = missing.div_ceil(block.n_steps.max(1)).max(1);
+        self.held_back.absorb(&block.times(u32::try_from(count).unwrap_or(u32::MAX).min(enough)));
         if self.held_back.n_steps >= settings.believe_after_steps {
             let believed = std::mem::take(&mut self.held_back);
             self.running = RunningMoments::default();
-            self.take_in(settings, &believed);
+            self.take_in(settings, believed.mean(), believed.scale, f64::from(believed.n_steps));
             self.running.n_blocks = settings.first_blocks;
         }
     }
@@ -186,10 +276,9 @@ impl NoiseState {
         RawMoments { sqr: self.running.sqr / weight, trace: self.running.trace / weight }
     }
 
-    /// Averages a block into the running moments and moves the noise scale acted on.
-    fn take_in(&mut self, settings: &AgentSettings, block: &MomentSums) {
-        let decay = libm::pow(settings.smoothing, block.scale);
-        let mean = block.mean();
+    /// Averages the mean of some steps into the running moments and moves the noise scale acted on.
+    fn take_in(&mut self, settings: &AgentSettings, mean: RawMoments, scale: f64, n_steps: f64) {
+        let decay = libm::pow(settings.smoothing, scale);
         if self.running.n_blocks > 0 {
             let deviation = mean.sqr - self.running_mean().sqr;
             self.running.sqr_deviation =
@@ -201,18 +290,13 @@ impl NoiseState {
         self.running.weight = decay * self.running.weight + (1.0 - decay);
         self.running.n_blocks = self.running.n_blocks.saturating_add(1);
         if self.running.n_blocks >= settings.first_blocks {
-            self.act(settings, f64::from(block.n_steps));
+            self.act(settings, n_steps);
         }
     }
 
     /// Moves the noise scale acted on towards the running estimate, no faster than allowed.
     fn act(&mut self, settings: &AgentSettings, steps: f64) {
-        let mean = self.running_mean();
-        if !(mean.trace > 0.0 && mean.trace.is_finite()) {
-            return;
-        }
-        // Where the signal drowns, the noise scale is only known to be large.
-        let estimate = (mean.trace / mean.sqr.max(1e-6 * mean.trace)).max(1e-6);
+        let Some(estimate) = estimate(self.running_mean()) else { return };
         let Some(acted) = self.acted else {
             self.acted = Some(estimate);
             return;
@@ -250,4 +334,11 @@ impl NoiseState {
                 || (self.running.n_blocks > 0 && far(estimate / acted.samples())),
         })
     }
+}
+
+/// The noise scale these moments tell of; nothing where they show no noise.
+fn estimate(mean: RawMoments) -> Option<f64> {
+    let shows_noise = mean.trace > 0.0 && mean.trace.is_finite();
+    // Where the signal drowns, the noise scale is only known to be large.
+    shows_noise.then(|| (mean.trace / mean.sqr.max(1e-6 * mean.trace)).max(1e-6))
 }

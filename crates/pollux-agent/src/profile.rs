@@ -6,6 +6,7 @@ use pollux_model::fit::Observation;
 use pollux_model::{GpuType, Placement};
 
 use crate::observation::StepObservation;
+use crate::revision::Revision;
 
 /// What was timed: a shape, a micro-batch, a kind of GPU.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +46,7 @@ const LEAST_DEVIATION: f64 = 0.02;
 
 impl ProfileEntry {
     fn add(&mut self, log_compute: f64, log_optim: f64) {
-        self.n_steps += 1;
+        self.n_steps = self.n_steps.saturating_add(1);
         if self.n_steps <= FIRST as u64 {
             self.first.push((log_compute, log_optim));
             self.log_compute = median(self.first.iter().map(|&(compute, _)| compute));
@@ -67,10 +68,45 @@ impl ProfileEntry {
         self.deviation = self.deviation.max(LEAST_DEVIATION);
     }
 
+    /// The same as `n_steps` calls of [`Self::add`], up to rounding. Step by step while the deviation changes, which
+    /// ends after a few thousand steps at most; from then on in closed form.
+    fn add_run(&mut self, log_compute: f64, log_optim: f64, n_steps: u64) {
+        let mut left = n_steps;
+        while left > 1 && !self.is_steady(log_optim) {
+            self.add(log_compute, log_optim);
+            left -= 1;
+        }
+        if left <= 1 {
+            (0..left).for_each(|_| self.add(log_compute, log_optim));
+            return;
+        }
+        self.n_steps = self.n_steps.saturating_add(left);
+        self.log_optim = approach(self.log_optim, log_optim, left);
+        self.log_compute = approach(self.log_compute, log_compute, left);
+    }
+
+    /// Whether steps of this time leave the deviation where it is, and all count the same.
+    fn is_steady(&self, log_optim: f64) -> bool {
+        self.n_steps as f64 * LEAST_SHARE >= 1.0
+            && self.deviation <= LEAST_DEVIATION
+            && (log_optim - self.log_optim).abs() <= LEAST_DEVIATION
+    }
+
     /// Typical seconds of the synchronising pass.
     pub fn optim_secs(&self) -> f64 {
         libm::exp(self.log_optim)
     }
+}
+
+/// Where a mean ends after `n_steps` equal steps, each of which moves it by [`LEAST_SHARE`] of the way left, at the
+/// least deviation: evenly while the way is clipped, then slower and slower.
+fn approach(mean: f64, goal: f64, n_steps: u64) -> f64 {
+    let n_steps = n_steps as f64;
+    let reach = CLIP * LEAST_DEVIATION;
+    let way = (goal - mean).abs();
+    let clipped = ((way - reach) / (LEAST_SHARE * reach)).ceil().clamp(0.0, n_steps);
+    let left = (way - clipped * LEAST_SHARE * reach) * libm::pow(1.0 - LEAST_SHARE, n_steps - clipped);
+    goal - left.copysign(goal - mean)
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -86,7 +122,11 @@ pub struct Profile {
     pub entries: BTreeMap<ProfileKey, ProfileEntry>,
 }
 
-/// More configurations than this of one GPU type are merged before a fit, near micro-batches first.
+/// More configurations than this of one GPU type are merged before a fit: near-equal micro-batches.
+const MANY_OBSERVATIONS: usize = 32;
+/// Micro-batches whose logarithms differ by less than this are near-equal.
+const NEAR: f64 = 0.25;
+/// More than this are merged in any case, nearest first.
 const MOST_OBSERVATIONS: usize = 128;
 
 /// Steps after which an entry counts half as much as one timed for ever: its own noise is small by then,
@@ -94,9 +134,10 @@ const MOST_OBSERVATIONS: usize = 128;
 const HALF_WEIGHT_STEPS: f64 = 5.0;
 
 impl Profile {
-    /// Takes in a step; false if it has no usable times.
-    pub(crate) fn observe(&mut self, step: &StepObservation) -> bool {
-        let Some(timing) = step.timing.filter(crate::observation::StepTiming::is_valid) else {
+    /// Takes in equal steps; false if there are none or they have no usable times.
+    pub(crate) fn observe(&mut self, step: &StepObservation, n_steps: u64) -> bool {
+        let timing = step.timing.filter(|timing| n_steps > 0 && timing.is_valid());
+        let Some(timing) = timing else {
             return false;
         };
         let key = ProfileKey {
@@ -105,7 +146,7 @@ impl Profile {
             micro_batch: step.plan.atomic_batch(),
         };
         let entry = self.entries.entry(key).or_default();
-        entry.add(libm::log(timing.compute_secs()), libm::log(timing.optim_secs));
+        entry.add_run(libm::log(timing.compute_secs()), libm::log(timing.optim_secs), n_steps);
         true
     }
 
@@ -130,11 +171,13 @@ impl Profile {
         self.entries.get(&ProfileKey { gpu_type: gpu_type.clone(), placement, micro_batch })
     }
 
-    /// A number that changes when a fit would have something new to learn: a configuration more, or twice
-    /// the steps of one.
-    pub(crate) fn revision(&self, gpu_type: &GpuType) -> u64 {
-        let of_type = self.entries.iter().filter(|(key, _)| key.gpu_type == *gpu_type);
-        of_type.map(|(_, entry)| 1 + u64::from(entry.n_steps.max(1).ilog2())).sum()
+    /// A fingerprint of what a fit would learn from.
+    pub(crate) fn revision(&self, gpu_type: &GpuType) -> Revision {
+        let mut revision = Revision::default();
+        for (_, entry) in self.entries.iter().filter(|(key, _)| key.gpu_type == *gpu_type) {
+            revision.add(entry);
+        }
+        revision
     }
 
     /// What a fit learns from, for one type of GPU.
@@ -159,7 +202,8 @@ impl Profile {
                 sums.2 += weight * entry.log_compute;
                 sums.3 += weight * entry.log_optim;
             }
-            if merged.len() <= MOST_OBSERVATIONS || grain > 1.0 {
+            let most = if grain < NEAR { MANY_OBSERVATIONS } else { MOST_OBSERVATIONS };
+            if merged.len() <= most || grain > 1.0 {
                 return merged
                     .into_iter()
                     .filter_map(|((placement, _), sums)| observation(placement, sums))

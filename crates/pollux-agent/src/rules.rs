@@ -92,6 +92,12 @@ impl LearningRateRule {
         (factor > 0.0 && factor.is_finite()).then_some(factor)
     }
 
+    /// Whether each step's factor depends on the work done before it, so that steps cannot be taken together. LEGW's
+    /// does too, but the last step's is all that remains of it.
+    pub(crate) fn sees_progress(&self) -> bool {
+        matches!(self, Self::Custom(_))
+    }
+
     /// Whether the factor is meant to rise from near zero, so that a warm-up of ours would double it.
     pub(crate) fn warms_up_itself(&self) -> bool {
         matches!(self, Self::Legw { .. })

@@ -28,7 +28,7 @@ pub struct AgentState {
     pub noise: NoiseState,
     /// Fitted step times, per GPU type.
     pub fits: BTreeMap<GpuType, Fit>,
-    /// What each fit was made from, to tell when there is more to learn.
+    /// A fingerprint of what each fit was made from, to tell when there is more to learn.
     pub fit_revisions: BTreeMap<GpuType, u64>,
     /// Largest micro-batches found to fit in memory.
     pub micro_max: BTreeMap<GpuType, u32>,

@@ -155,10 +155,12 @@ impl Job {
         self.generation.0.saturating_sub(1)
     }
 
-    /// Takes in a report; tables of models that did not change are kept.
+    /// Takes in a report; tables of models that did not change to speak of are kept.
     pub(crate) fn learn(&mut self, report: AgentReport, sizes: (u32, u32)) {
         let models = models(&report);
-        let same = |(gpu_type, model)| self.curves.on(gpu_type).is_some_and(|curve| curve.model() == model);
+        let same = |(gpu_type, model)| {
+            self.curves.on(gpu_type).is_some_and(|curve| is_as_good(curve.model(), model))
+        };
         if models.len() != self.curves.iter().count() || !models.iter().all(same) {
             let mut curves = JobCurves::default();
             curves.update(models, sizes.0, sizes.1);
@@ -184,6 +186,17 @@ impl Job {
             explanation: self.explanation.as_ref(),
         }
     }
+}
+
+/// A noise scale that moved by less than this is the same: it is known less well, and no efficiency moves as much.
+const SAME_NOISE: f64 = 0.01;
+
+/// Whether a model still stands for a newer one.
+fn is_as_good(old: &GoodputModel, new: &GoodputModel) -> bool {
+    let (before, after) = (old.noise().samples(), new.noise().samples());
+    // Infinite noise is as near to itself as can be.
+    let is_near = before.to_bits() == after.to_bits() || (after - before).abs() <= SAME_NOISE * before;
+    is_near && old.params() == new.params() && old.limits() == new.limits()
 }
 
 /// Goodput by GPU type; nothing until the noise is known.

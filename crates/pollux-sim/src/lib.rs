@@ -10,11 +10,13 @@
 
 mod cluster;
 mod driver;
+pub mod interference;
 mod log;
 pub mod osdi21;
 mod outcome;
 pub mod profile;
 pub mod random;
+pub mod simulation;
 pub mod workload;
 
 pub use cluster::{ClusterShape, ShapeError};

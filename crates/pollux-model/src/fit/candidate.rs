@@ -35,6 +35,9 @@ const LEAST_NOISE: f64 = 0.02;
 /// An optimizer step that takes less than this share of the shortest pass is none.
 const NEGLIGIBLE: f64 = 1e-4;
 
+/// A roofline's exponent from which on its bend can be seen.
+pub(super) const BENT: f64 = 1.2;
+
 /// A model fitted in one form.
 pub(super) struct Candidate {
     objective: Objective,
@@ -63,7 +66,7 @@ impl Candidate {
             Problem::new(observations, form, floor, objective == Objective::Product, optimizer_step);
         let mut theta = guess(&problem, observations, coverage);
         let mut assumed = [false; N];
-        let mut pin = |k: usize, value: f64| {
+        let mut pin = |theta: &mut Vector, k: usize, value: f64| {
             assumed[k] = true;
             if !known(k) {
                 problem.free[k] = false;
@@ -73,26 +76,27 @@ impl Candidate {
         let n_micro_batches = distinct_micro_batches(observations).len();
         if n_micro_batches == 1 && !history.is_some_and(super::History::knows_compute) {
             let mean = observations.iter().map(|o| o.accum_secs() / observations.len() as f64).sum::<f64>();
-            pin(ALPHA_GRAD, ln(mean / 2.0));
+            pin(&mut theta, ALPHA_GRAD, ln(mean / 2.0));
+            theta[BETA_GRAD] = ln(mean / 2.0 / f64::from(coverage.micro_batch.0));
         }
         if n_micro_batches < 3 {
-            pin(DELTA, 1.0);
+            pin(&mut theta, DELTA, 1.0);
         }
         for (seen, alpha, beta) in
             [(coverage.one_node, ALPHA_LOCAL, BETA_LOCAL), (coverage.distributed, ALPHA_NODE, BETA_NODE)]
         {
             if seen.is_none() {
-                pin(alpha, ln(floor));
+                pin(&mut theta, alpha, ln(floor));
             }
             if seen.is_none_or(|(_, most)| most <= 2) {
-                pin(beta, ln(floor));
+                pin(&mut theta, beta, ln(floor));
             }
         }
         if coverage.one_node.is_none() && coverage.distributed.is_none() {
-            pin(GAMMA, 1.0);
+            pin(&mut theta, GAMMA, 1.0);
         }
         if !coverage.alone {
-            pin(OPTIMIZER, ln(floor));
+            pin(&mut theta, OPTIMIZER, ln(floor));
         } else if optimizer_step && (coverage.one_node.is_some() || coverage.distributed.is_some()) {
             problem.free[OPTIMIZER] = false;
             theta[OPTIMIZER] = optimizer_alone(request, &problem.form);
@@ -148,6 +152,11 @@ impl Candidate {
         let fit: f64 = self.at.rms.iter().map(|rms| n_points * ln(rms * rms + 1e-4)).sum();
         let n_free = self.problem.free.iter().filter(|&&free| free).count();
         fit + n_free as f64 * ln(2.0 * n_points)
+    }
+
+    /// Whether a linear fit becomes better when its line is bent a little.
+    fn would_bend(&self) -> bool {
+        self.problem.evaluate_as(&Form::Roofline, &self.theta).gradient[DELTA] < 0.0
     }
 
     /// The parameters, with exact zeros for costs at their lower bound.
@@ -233,14 +242,33 @@ pub(super) fn choose(request: &FitRequest<'_>, coverage: &Coverage) -> Candidate
     if micro_batches.len() < 3 {
         return fit(if known_bend { Form::Roofline } else { Form::Linear });
     }
-    let (linear, roofline) = (fit(Form::Linear), fit(Form::Roofline));
-    let best = if roofline.score() < linear.score() { roofline } else { linear };
+    let best = best_formula(request, &fit);
     match measured_table(observations, &micro_batches) {
         Some((table, error)) if best.at.rms[0] > 0.1 && error < 0.7 * best.at.rms[0] => {
             fit(Form::Table(table))
         }
         _ => best,
     }
+}
+
+/// The linear form or the roofline, where there are enough micro-batches to tell them apart. The roofline holds the
+/// linear form within it, as an exponent of 1, so that often one of the two fits says all.
+fn best_formula(request: &FitRequest<'_>, fit: &impl Fn(Form) -> Candidate) -> Candidate {
+    let was_bent = request.previous.is_some_and(|previous| matches!(previous.grad, Compute::Roofline { .. }));
+    let mut bent = None;
+    if was_bent {
+        let roofline = fit(Form::Roofline);
+        if roofline.theta[DELTA] > BENT {
+            return roofline;
+        }
+        bent = Some(roofline);
+    }
+    let linear = fit(Form::Linear);
+    if bent.is_none() && !linear.would_bend() {
+        return linear;
+    }
+    let roofline = bent.unwrap_or_else(|| fit(Form::Roofline));
+    if roofline.score() < linear.score() { roofline } else { linear }
 }
 
 /// Mean log compute time and total weight by micro-batch.

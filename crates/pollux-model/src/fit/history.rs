@@ -1,5 +1,6 @@
 //! Earlier jobs of the same application, as a prior for the next.
 
+use super::candidate::BENT;
 use super::problem::{ALPHA_GRAD, BETA_GRAD, DELTA, GAMMA, N, Prior, Vector};
 use super::{Fit, Parameter};
 use crate::compute::Compute;
@@ -65,7 +66,7 @@ impl History {
 
     /// Whether compute bent visibly in earlier jobs.
     pub(super) fn prefers_roofline(&self) -> bool {
-        self.mean(DELTA).is_some_and(|delta| delta > 1.2)
+        self.mean(DELTA).is_some_and(|delta| delta > BENT)
     }
 
     pub(super) fn prior(&self, n_points: usize) -> Prior {

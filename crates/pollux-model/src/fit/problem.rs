@@ -40,6 +40,9 @@ const LOG_MAX: f64 = 300.0;
 /// spread of the model's own error, which is up to 15 % on the T4 measurements of the paper.
 const ROBUST_SCALE: f64 = 0.2;
 
+/// An optimizer step below this share of a pass, as a logarithm, is not worth computing: a billionth.
+const LOG_NOTHING: f64 = -20.0;
+
 /// Below this a root mean square counts as an exact fit: its gradient would be undefined.
 const RMS_FLOOR: f64 = 1e-7;
 
@@ -61,20 +64,45 @@ pub(super) struct Prior {
 
 /// One observation, prepared.
 struct Point {
-    micro_batch: f64,
-    log_micro_batch: f64,
-    beyond_two: f64,
-    regime: Regime,
+    /// Which of the distinct micro-batches.
+    size: usize,
+    /// Which of the distinct placements.
+    shape: usize,
     log_accum: f64,
     log_optim: f64,
     weight: f64,
+}
+
+/// A micro-batch; many observations share it.
+struct Size {
+    micro_batch: f64,
+    log_micro_batch: f64,
     /// Log seconds of compute, where a table gives them.
-    log_grad: f64,
+    log_table: f64,
+}
+
+/// A placement, as far as it matters: its regime, and its replicas beyond two.
+type Shape = (Regime, u32);
+
+/// Log seconds of the exchange on a placement, and the share of its constant part.
+struct Sync {
+    log_secs: f64,
+    of_alpha: f64,
+    /// Which of [`LAST`] it depends on.
+    of: usize,
+}
+
+/// Log seconds of compute, and their derivatives by its parameters.
+struct Grad {
+    log_secs: f64,
+    derivative: [f64; GRAD.len()],
 }
 
 /// What to minimise.
 pub(super) struct Problem {
     points: Vec<Point>,
+    sizes: Vec<Size>,
+    shapes: Vec<Shape>,
     pub(super) form: Form,
     pub(super) free: [bool; N],
     pub(super) low: Vector,
@@ -82,6 +110,8 @@ pub(super) struct Problem {
     pub(super) prior: Option<Prior>,
     robust: bool,
     pub(super) optimizer_step: bool,
+    /// A step that improves the objective by less than this fraction, twice over, ends the search.
+    pub(super) enough: f64,
 }
 
 /// The objective at some point, and its local model.
@@ -94,12 +124,23 @@ pub(super) struct Evaluation {
     pub(super) rms: [f64; 2],
 }
 
-/// Log errors of one observation and their derivatives.
+/// The parameters of compute.
+const GRAD: [usize; 3] = [ALPHA_GRAD, BETA_GRAD, DELTA];
+
+/// The parameters that the synchronising pass depends on: within a node, and across nodes. Fewer than all, and
+/// most of a fit's time goes into products of their derivatives.
+const LAST: [[usize; 7]; 2] = [
+    [ALPHA_GRAD, BETA_GRAD, DELTA, ALPHA_LOCAL, BETA_LOCAL, GAMMA, OPTIMIZER],
+    [ALPHA_GRAD, BETA_GRAD, DELTA, ALPHA_NODE, BETA_NODE, GAMMA, OPTIMIZER],
+];
+
+/// Log errors of one observation, and the derivatives of its synchronising pass.
 struct Residuals {
     grad: f64,
     last: f64,
-    d_grad: [f64; 3],
-    d_last: Vector,
+    d_last: [f64; LAST[0].len()],
+    /// Which of [`LAST`] they are by.
+    of: usize,
 }
 
 impl Problem {
@@ -114,32 +155,53 @@ impl Problem {
         let heaviest = observations.iter().map(Observation::weight).fold(0.0, f64::max);
         let scaled = |observation: &Observation| (observation.weight() / heaviest).max(1e-12);
         let total: f64 = observations.iter().map(scaled).sum();
+        let mut micro_batches: Vec<u32> = observations.iter().map(Observation::micro_batch).collect();
+        micro_batches.sort_unstable();
+        micro_batches.dedup();
+        let shape = |o: &Observation| (o.placement().regime(), o.placement().n_replicas().saturating_sub(2));
+        let mut shapes: Vec<Shape> = observations.iter().map(shape).collect();
+        shapes.sort_unstable();
+        shapes.dedup();
         let points = observations
             .iter()
-            .map(|observation| {
-                let micro_batch = f64::from(observation.micro_batch());
-                Point {
-                    micro_batch,
-                    log_micro_batch: ln(micro_batch),
-                    beyond_two: f64::from(observation.placement().n_replicas().saturating_sub(2)),
-                    regime: observation.placement().regime(),
-                    log_accum: ln(observation.accum_secs()),
-                    log_optim: ln(observation.optim_secs()),
-                    weight: scaled(observation) / total,
-                    log_grad: match &form {
-                        // Between two of the smallest floats there are can lie nothing.
-                        Form::Table(table) => ln(table.secs(micro_batch).max(f64::MIN_POSITIVE)),
-                        _ => 0.0,
-                    },
-                }
+            .map(|observation| Point {
+                size: micro_batches.partition_point(|&size| size < observation.micro_batch()),
+                shape: shapes.partition_point(|&other| other < shape(observation)),
+                log_accum: ln(observation.accum_secs()),
+                log_optim: ln(observation.optim_secs()),
+                weight: scaled(observation) / total,
             })
             .collect();
+        let sizes = micro_batches.into_iter().map(f64::from).map(|micro_batch| Size {
+            micro_batch,
+            log_micro_batch: ln(micro_batch),
+            log_table: match &form {
+                // Between two of the smallest floats there are can lie nothing.
+                Form::Table(table) => ln(table.secs(micro_batch).max(f64::MIN_POSITIVE)),
+                _ => 0.0,
+            },
+        });
+        let sizes = sizes.collect();
+        // The paper's objective is compared with others' minimisers; ours is only as good as measurements are.
+        let enough = if robust { 1e-4 } else { 1e-6 };
         let mut low = [ln(floor); N];
         let mut high = [LOG_MAX; N];
         for exponent in [DELTA, GAMMA] {
             (low[exponent], high[exponent]) = EXPONENT_RANGE;
         }
-        Self { points, form, free: [true; N], low, high, prior: None, robust, optimizer_step }
+        Self {
+            points,
+            sizes,
+            shapes,
+            form,
+            free: [true; N],
+            low,
+            high,
+            prior: None,
+            robust,
+            optimizer_step,
+            enough,
+        }
     }
 
     pub(super) fn n_points(&self) -> usize {
@@ -151,30 +213,33 @@ impl Problem {
     }
 
     pub(super) fn evaluate(&self, theta: &Vector) -> Evaluation {
+        self.evaluate_as(&self.form, theta)
+    }
+
+    /// The same for another formula of compute.
+    pub(super) fn evaluate_as(&self, form: &Form, theta: &Vector) -> Evaluation {
         let costs = Costs::new(theta);
-        let mut sums = [(0.0, [0.0; N], [[0.0; N]; N]), (0.0, [0.0; N], [[0.0; N]; N])];
+        let (grads, syncs) = (self.grads(form, theta, &costs), self.syncs(&costs));
+        let (mut of_grad, mut of_last) = (Sums::<3>::ZERO, [Sums::<7>::ZERO; 2]);
+        let mut losses = [0.0; 2];
         for point in &self.points {
-            let residuals = self.residuals(theta, &costs, point);
+            let grad = &grads[point.size];
+            let sync = &syncs[point.shape];
+            let residuals = self.residuals(theta, grad, sync.as_ref(), point);
             let (loss, weight) = self.loss(residuals.grad);
-            sums[0].0 += point.weight * loss;
-            let mut d_grad = [0.0; N];
-            d_grad[..3].copy_from_slice(&residuals.d_grad);
-            accumulate(&mut sums[0], point.weight * weight, residuals.grad, &d_grad, 3);
+            losses[0] += point.weight * loss;
+            of_grad.add(point.weight * weight, residuals.grad, &grad.derivative);
             let (loss, weight) = self.loss(residuals.last);
-            sums[1].0 += point.weight * loss;
-            accumulate(&mut sums[1], point.weight * weight, residuals.last, &residuals.d_last, N);
+            losses[1] += point.weight * loss;
+            of_last[residuals.of].add(point.weight * weight, residuals.last, &residuals.d_last);
         }
-        let rms = [sums[0].0.sqrt(), sums[1].0.sqrt()];
+        let rms = losses.map(f64::sqrt);
         let mut total =
             Evaluation { objective: rms[0] + rms[1], gradient: [0.0; N], hessian: [[0.0; N]; N], rms };
-        for (root, (_, gradient, hessian)) in rms.iter().zip(&sums) {
-            let scale = 1.0 / root.max(RMS_FLOOR);
-            for i in 0..N {
-                total.gradient[i] += scale * gradient[i];
-                for j in 0..=i {
-                    total.hessian[i][j] += scale * hessian[i][j];
-                }
-            }
+        let scale = rms.map(|rms| 1.0 / rms.max(RMS_FLOOR));
+        of_grad.spread(scale[0], GRAD, &mut total.gradient, &mut total.hessian);
+        for (sums, at) in of_last.iter().zip(LAST) {
+            sums.spread(scale[1], at, &mut total.gradient, &mut total.hessian);
         }
         self.add_priors(theta, &mut total);
         total
@@ -191,52 +256,65 @@ impl Problem {
         }
     }
 
-    fn residuals(&self, theta: &Vector, costs: &Costs, point: &Point) -> Residuals {
-        let (log_grad, d_grad) = match self.form {
-            Form::Table(_) => (point.log_grad, [0.0; 3]),
+    /// Compute of each distinct micro-batch.
+    fn grads(&self, form: &Form, theta: &Vector, costs: &Costs) -> Vec<Grad> {
+        let grad = |size: &Size| match form {
+            Form::Table(_) => Grad { log_secs: size.log_table, derivative: [0.0; 3] },
             Form::Linear => {
-                let grad = costs.alpha_grad + costs.beta_grad * point.micro_batch;
-                let share = costs.alpha_grad / grad;
-                (ln(grad), [share, 1.0 - share, 0.0])
+                let secs = costs.alpha_grad + costs.beta_grad * size.micro_batch;
+                let share = costs.alpha_grad / secs;
+                Grad { log_secs: ln(secs), derivative: [share, 1.0 - share, 0.0] }
             }
             Form::Roofline => {
                 let norm =
-                    LogNorm::of(theta[ALPHA_GRAD], theta[BETA_GRAD] + point.log_micro_batch, theta[DELTA]);
-                (norm.value, [norm.share, 1.0 - norm.share, norm.d_exponent])
+                    LogNorm::of(theta[ALPHA_GRAD], theta[BETA_GRAD] + size.log_micro_batch, theta[DELTA]);
+                Grad { log_secs: norm.value, derivative: [norm.share, 1.0 - norm.share, norm.d_exponent] }
             }
         };
-        let mut d_last = [0.0; N];
-        let mut log_last = log_grad;
-        let mut of_grad = 1.0;
-        let sync = match point.regime {
-            Regime::Alone => None,
-            Regime::OneNode => Some((ALPHA_LOCAL, BETA_LOCAL, costs.alpha_local, costs.beta_local)),
-            Regime::Distributed => Some((ALPHA_NODE, BETA_NODE, costs.alpha_node, costs.beta_node)),
+        self.sizes.iter().map(grad).collect()
+    }
+
+    /// The exchange on each distinct placement.
+    fn syncs(&self, costs: &Costs) -> Vec<Option<Sync>> {
+        let sync = |&(regime, beyond_two): &Shape| {
+            let (of, alpha, beta) = match regime {
+                Regime::Alone => return None,
+                Regime::OneNode => (0, costs.alpha_local, costs.beta_local),
+                Regime::Distributed => (1, costs.alpha_node, costs.beta_node),
+            };
+            let secs = alpha + beta * f64::from(beyond_two);
+            Some(Sync { log_secs: ln(secs), of_alpha: alpha / secs, of })
         };
-        if let Some((alpha_at, beta_at, alpha, beta)) = sync {
-            let sync = alpha + beta * point.beyond_two;
-            let norm = LogNorm::of(log_grad, ln(sync), theta[GAMMA]);
-            log_last = norm.value;
-            of_grad = norm.share;
-            let of_alpha = alpha / sync;
-            d_last[alpha_at] = (1.0 - norm.share) * of_alpha;
-            d_last[beta_at] = (1.0 - norm.share) * (1.0 - of_alpha);
-            d_last[GAMMA] = norm.d_exponent;
+        self.shapes.iter().map(sync).collect()
+    }
+
+    fn residuals(&self, theta: &Vector, grad: &Grad, sync: Option<&Sync>, point: &Point) -> Residuals {
+        let [alpha, beta, delta] = grad.derivative;
+        let (mut of, mut log_last) = (0, grad.log_secs);
+        let mut d_last = [alpha, beta, delta, 0.0, 0.0, 0.0, 0.0];
+        if let Some(sync) = sync {
+            let norm = LogNorm::of(log_last, sync.log_secs, theta[GAMMA]);
+            (of, log_last) = (sync.of, norm.value);
+            let of_sync = 1.0 - norm.share;
+            d_last = [
+                norm.share * alpha,
+                norm.share * beta,
+                norm.share * delta,
+                of_sync * sync.of_alpha,
+                of_sync * (1.0 - sync.of_alpha),
+                norm.d_exponent,
+                0.0,
+            ];
         }
-        for k in 0..3 {
-            d_last[k] = of_grad * d_grad[k];
+        let log_ratio = theta[OPTIMIZER] - log_last;
+        if self.optimizer_step && log_ratio > LOG_NOTHING {
+            let ratio = exp(log_ratio);
+            let of_before = 1.0 / (1.0 + ratio);
+            d_last = d_last.map(|derivative| of_before * derivative);
+            d_last[6] = 1.0 - of_before;
+            log_last += libm::log1p(ratio);
         }
-        if self.optimizer_step {
-            let before = exp(log_last);
-            let all = before + costs.optimizer;
-            let of_before = before / all;
-            for derivative in &mut d_last {
-                *derivative *= of_before;
-            }
-            d_last[OPTIMIZER] = 1.0 - of_before;
-            log_last = ln(all);
-        }
-        Residuals { grad: log_grad - point.log_accum, last: log_last - point.log_optim, d_grad, d_last }
+        Residuals { grad: grad.log_secs - point.log_accum, last: log_last - point.log_optim, d_last, of }
     }
 
     fn add_priors(&self, theta: &Vector, total: &mut Evaluation) {
@@ -273,27 +351,51 @@ impl Problem {
     /// spread of at least `noise`.
     pub(super) fn information(&self, theta: &Vector, noise: [f64; 2]) -> Matrix {
         let costs = Costs::new(theta);
-        let mut information = (0.0, [0.0; N], [[0.0; N]; N]);
+        let (grads, syncs) = (self.grads(&self.form, theta, &costs), self.syncs(&costs));
+        let (mut of_grad, mut of_last) = (Sums::<3>::ZERO, [Sums::<7>::ZERO; 2]);
         for point in &self.points {
-            let residuals = self.residuals(theta, &costs, point);
+            let grad = &grads[point.size];
+            let sync = &syncs[point.shape];
+            let residuals = self.residuals(theta, grad, sync.as_ref(), point);
             let weight = point.weight * self.points.len() as f64;
-            let mut d_grad = [0.0; N];
-            d_grad[..3].copy_from_slice(&residuals.d_grad);
-            accumulate(&mut information, weight / (noise[0] * noise[0]), 0.0, &d_grad, 3);
-            accumulate(&mut information, weight / (noise[1] * noise[1]), 0.0, &residuals.d_last, N);
+            of_grad.add(weight / (noise[0] * noise[0]), 0.0, &grad.derivative);
+            of_last[residuals.of].add(weight / (noise[1] * noise[1]), 0.0, &residuals.d_last);
         }
-        information.2
+        let (mut gradient, mut information) = ([0.0; N], [[0.0; N]; N]);
+        of_grad.spread(1.0, GRAD, &mut gradient, &mut information);
+        for (sums, at) in of_last.iter().zip(LAST) {
+            sums.spread(1.0, at, &mut gradient, &mut information);
+        }
+        information
     }
 }
 
-/// Adds one weighted residual to gradient and (lower) Hessian.
-fn accumulate(sum: &mut (f64, Vector, Matrix), weight: f64, residual: f64, derivative: &Vector, used: usize) {
-    for i in 0..used {
-        if derivative[i] != 0.0 {
+/// Gradient and (lower) Hessian by some of the parameters.
+struct Sums<const K: usize> {
+    gradient: [f64; K],
+    hessian: [[f64; K]; K],
+}
+
+impl<const K: usize> Sums<K> {
+    const ZERO: Self = Self { gradient: [0.0; K], hessian: [[0.0; K]; K] };
+
+    /// Adds one weighted residual.
+    fn add(&mut self, weight: f64, residual: f64, derivative: &[f64; K]) {
+        for i in 0..K {
             let scaled = weight * derivative[i];
-            sum.1[i] += scaled * residual;
+            self.gradient[i] += scaled * residual;
             for j in 0..=i {
-                sum.2[i][j] += scaled * derivative[j];
+                self.hessian[i][j] += scaled * derivative[j];
+            }
+        }
+    }
+
+    /// Adds all, so many times, to those by all parameters; `at` says where, in ascending order.
+    fn spread(&self, scale: f64, at: [usize; K], gradient: &mut Vector, hessian: &mut Matrix) {
+        for i in 0..K {
+            gradient[at[i]] += scale * self.gradient[i];
+            for j in 0..=i {
+                hessian[at[i]][at[j]] += scale * self.hessian[i][j];
             }
         }
     }
@@ -307,7 +409,6 @@ struct Costs {
     beta_local: f64,
     alpha_node: f64,
     beta_node: f64,
-    optimizer: f64,
 }
 
 impl Costs {
@@ -319,7 +420,6 @@ impl Costs {
             beta_local: exp(theta[BETA_LOCAL]),
             alpha_node: exp(theta[ALPHA_NODE]),
             beta_node: exp(theta[BETA_NODE]),
-            optimizer: exp(theta[OPTIMIZER]),
         }
     }
 }

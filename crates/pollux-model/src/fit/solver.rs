@@ -5,9 +5,6 @@ use super::problem::{Evaluation, Matrix, N, Problem, Vector};
 /// Work is counted, not timed: the same answer everywhere.
 const MAX_EVALUATIONS: u32 = 120;
 
-/// A step that improves the objective by less than this fraction, twice over, ends the search.
-const ENOUGH: f64 = 1e-6;
-
 /// No parameter moves further than this (in logarithms) in one step.
 const LONGEST_STEP: f64 = 3.0;
 
@@ -32,7 +29,7 @@ pub(super) fn minimise(problem: &Problem, start: Vector) -> (Vector, Evaluation)
         let next = problem.evaluate(&trial);
         let gain = current.objective - next.objective;
         if gain > 0.0 {
-            small_gains = if gain < ENOUGH * current.objective { small_gains + 1 } else { 0 };
+            small_gains = if gain < problem.enough * current.objective { small_gains + 1 } else { 0 };
             (theta, current) = (trial, next);
             damping = (damping * 0.1).max(1e-12);
             if small_gains >= 2 {

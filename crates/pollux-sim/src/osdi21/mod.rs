@@ -9,7 +9,6 @@
 //! | which batch does a job run? | [`batch`] |
 //! | how does a job move through time? | [`job`] |
 //! | what does a job learn of itself? | [`agent`] |
-//! | which jobs slow each other down? | [`interference`] |
 //! | how do jobs, scheduler and policy go through a workload? | [`simulation`] |
 //! | which jobs arrive when? | [`workload`](crate::workload), with what [`Limits::known`] says |
 //!
@@ -21,7 +20,6 @@ pub mod agent;
 pub mod application;
 pub mod batch;
 pub mod file;
-pub mod interference;
 pub mod job;
 pub mod mesh;
 pub mod progress;

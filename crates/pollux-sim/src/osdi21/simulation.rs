@@ -10,12 +10,12 @@ use pollux_policy::{AnyPolicy, Cadence, Oracle, Request, Seed};
 
 use super::agent::{ArtifactAgent, plain_report};
 use super::batch::{BatchRule, FixedBatch, LocalBatch};
-use super::interference::slowed;
 use super::job::{Job, JobError, Observation, RESTART_SECS};
 use super::progress;
 use super::{Application, Limits};
 use crate::cluster::ClusterShape;
 use crate::driver::{Broken, Driver};
+use crate::interference::slowed;
 use crate::outcome::{JobOutcome, Run};
 use crate::workload::{Submission, Workload};
 

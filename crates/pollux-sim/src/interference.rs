@@ -9,7 +9,7 @@ use pollux_model::{Allocation, NodeId};
 ///
 /// ```
 /// use pollux_model::{Allocation, NodeId};
-/// use pollux_sim::osdi21::interference::slowed;
+/// use pollux_sim::interference::slowed;
 ///
 /// let on = |nodes: [u32; 2]| Allocation::whole(nodes.map(|node| (NodeId(node), 1)));
 /// let alone = Allocation::whole([(NodeId(1), 2)]);

@@ -1,0 +1,283 @@
+//! A job that pretends to train, with a real agent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pollux_agent::{
+    Agent, AgentConfig, AgentSettings, GradientNorm, GradientSample, StepObservation, StepTiming,
+};
+use pollux_model::fit::History;
+use pollux_model::{AgentReport, BatchLimits, BatchPlan, GpuType, Placement, Timestamp};
+
+use crate::profile::Profile;
+use crate::random::Random;
+
+/// A job between its first start and its last step.
+pub(super) struct SimJob {
+    profile: Arc<Profile>,
+    agent: Agent,
+    settings: AgentSettings,
+    progress: f64,
+    epoch: usize,
+    /// Whole steps are told to the agent; this is what is left over.
+    part_step: f64,
+    stretch: Option<Stretch>,
+    last_report: Timestamp,
+    noise: Option<(f64, Random)>,
+    /// GPU-seconds of training, times statistical efficiency.
+    pub(super) useful_gpu_secs: f64,
+}
+
+/// A stretch of constant speed.
+struct Stretch {
+    since: Timestamp,
+    gpu_type: GpuType,
+    placement: Placement,
+    slowed: f64,
+    plan: BatchPlan,
+    timing: StepTiming,
+    step_secs: f64,
+    /// Progress of one step.
+    gain: f64,
+    efficiency: f64,
+    noise_scale: f64,
+}
+
+/// What a job has to say when it is looked at.
+#[derive(Default)]
+pub(super) struct Said {
+    /// It is done.
+    pub(super) finished: bool,
+    /// Its agent reported.
+    pub(super) report: Option<AgentReport>,
+    /// Its batch is another: samples of a step, and what each is worth.
+    pub(super) batch: Option<(u64, f64)>,
+}
+
+impl SimJob {
+    /// A job with nothing done. `noise` is the spread of what it measures, and where chance comes from.
+    pub(super) fn new(
+        profile: Arc<Profile>,
+        limits: BatchLimits,
+        history: BTreeMap<GpuType, History>,
+        noise: Option<(f64, Random)>,
+    ) -> Self {
+        let config = AgentConfig { history, ..AgentConfig::new(limits) };
+        let settings = config.settings.clone();
+        Self {
+            profile,
+            agent: Agent::new(config),
+            settings,
+            progress: 0.0,
+            epoch: 0,
+            part_step: 0.0,
+            stretch: None,
+            last_report: Timestamp::ZERO,
+            noise,
+            useful_gpu_secs: 0.0,
+        }
+    }
+
+    pub(super) fn progress(&self) -> f64 {
+        self.progress
+    }
+
+    pub(super) fn epoch(&self) -> usize {
+        self.epoch
+    }
+
+    /// Training begins on these GPUs. None if they cannot be used.
+    pub(super) fn begin(
+        &mut self,
+        now: Timestamp,
+        gpu_type: &GpuType,
+        placement: Placement,
+        slowed: f64,
+    ) -> Option<(u64, f64)> {
+        let plan = self.agent.decide(gpu_type, placement)?.plan;
+        self.last_report = now;
+        self.part_step = 0.0;
+        self.set_out(now, gpu_type.clone(), placement, slowed, plan)?;
+        let stretch = self.stretch.as_ref()?;
+        Some((plan.global().0, stretch.efficiency))
+    }
+
+    /// From now on at the speed that its epoch, batch and GPUs make.
+    fn set_out(
+        &mut self,
+        now: Timestamp,
+        gpu_type: GpuType,
+        placement: Placement,
+        slowed: f64,
+        plan: BatchPlan,
+    ) -> Option<()> {
+        let time = self.profile.step_time(&gpu_type, placement, plan.atomic_batch())?;
+        let initial = self.profile.limits().initial().0;
+        let training = self.profile.training();
+        let global = plan.global().0;
+        let gain = training.gain(self.epoch, global, initial);
+        let compute = time.step_secs - time.sync_secs;
+        // What others take from a job's speed shows where it waits for them: in the exchange.
+        let step_secs = time.iteration_secs(plan.accum_steps()) / (1.0 - slowed);
+        let optim_secs = step_secs - compute * f64::from(plan.accum_steps());
+        let timing = StepTiming {
+            accum_secs: (plan.accum_steps() > 0).then_some(compute),
+            optim_secs,
+            sync_secs: optim_secs - compute,
+            optimizer_secs: 0.0,
+        };
+        let noise_scale = training.noise_scale(self.epoch, global);
+        let efficiency = gain * initial as f64 / global as f64;
+        let since = now;
+        self.stretch = Some(Stretch {
+            since,
+            gpu_type,
+            placement,
+            slowed,
+            plan,
+            timing,
+            step_secs,
+            gain,
+            efficiency,
+            noise_scale,
+        });
+        Some(())
+    }
+
+    /// Training stops; what was done is kept.
+    pub(super) fn stop(&mut self, now: Timestamp) {
+        self.advance(now);
+        self.stretch = None;
+    }
+
+    /// Others disturb it by so much; says whether that is news.
+    pub(super) fn set_slowed(&mut self, now: Timestamp, slowed: f64) -> bool {
+        let is_news = |stretch: &Stretch| stretch.slowed.to_bits() != slowed.to_bits();
+        if !self.stretch.as_ref().is_some_and(is_news) {
+            return false;
+        }
+        self.advance(now);
+        if let Some(Stretch { gpu_type, placement, plan, .. }) = self.stretch.take() {
+            let set_out = self.set_out(now, gpu_type, placement, slowed, plan);
+            debug_assert!(set_out.is_some(), "it was under way before");
+        }
+        true
+    }
+
+    /// When it is to be looked at next: its epoch ends, its agent wants to report or to try another batch.
+    pub(super) fn next_wake(&self) -> Option<Timestamp> {
+        let stretch = self.stretch.as_ref()?;
+        let report = self.last_report + self.settings.report_interval;
+        let state = self.agent.state();
+        let explore_steps = u64::from(self.settings.explore_steps);
+        let steps = match &state.exploring {
+            Some(exploring) => Some(u64::from(exploring.steps_left)),
+            None => explore_steps.checked_sub(state.steps_since_change),
+        };
+        let steps = steps.filter(|steps| *steps > 0).map(|steps| {
+            let secs = (steps as f64 - self.part_step).max(0.0) * stretch.step_secs;
+            // A moment later, so that the last step is whole.
+            stretch.since + duration(secs) + Duration::from_micros(2)
+        });
+        let left = self.profile.training().epoch_end(self.epoch) - self.progress;
+        let epoch_end = stretch.since + duration(left.max(0.0) * stretch.step_secs / stretch.gain);
+        let next = steps.map_or(report, |steps| steps.min(report));
+        // Time moves on, however short a step.
+        Some(next.min(epoch_end).max(stretch.since + Duration::from_micros(1)))
+    }
+
+    /// Moves on to `now` and takes in what happened on the way.
+    fn advance(&mut self, now: Timestamp) {
+        let Some(stretch) = &mut self.stretch else { return };
+        let secs = (now - stretch.since).as_secs_f64();
+        stretch.since = now;
+        if secs <= 0.0 {
+            return;
+        }
+        let steps = secs / stretch.step_secs;
+        self.progress += steps * stretch.gain;
+        self.useful_gpu_secs += secs * f64::from(stretch.placement.n_replicas()) * stretch.efficiency;
+        self.part_step += steps;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded down")]
+        let whole = self.part_step as u64;
+        self.part_step -= whole as f64;
+        if whole > 0 {
+            let seen = observation(stretch, whole, &mut self.noise);
+            self.agent.observe_run(&seen, whole);
+        }
+    }
+
+    /// Looks after the job at the time it asked for, or at any other.
+    pub(super) fn wake(&mut self, now: Timestamp) -> Said {
+        self.advance(now);
+        let training = self.profile.training();
+        let end = training.epoch_end(self.epoch);
+        // Microseconds are all the time there is: what is missing for less than two of them is done.
+        let tolerance = self.stretch.as_ref().map_or(0.0, |stretch| 2e-6 * stretch.gain / stretch.step_secs);
+        let mut is_decision_due = self.agent.wants_decision();
+        let mut new_epoch = false;
+        if self.progress >= end - tolerance {
+            self.progress = end;
+            if self.epoch + 1 == training.n_epochs() {
+                self.stretch = None;
+                return Said { finished: true, ..Said::default() };
+            }
+            self.epoch += 1;
+            (is_decision_due, new_epoch) = (true, true);
+        }
+        let mut said = Said::default();
+        if now - self.last_report >= self.settings.report_interval {
+            self.last_report = now;
+            said.report = self.agent.poll(now);
+            is_decision_due = true;
+        }
+        if is_decision_due && let Some(stretch) = self.stretch.take() {
+            let Stretch { gpu_type, placement, slowed, plan: before, efficiency, .. } = stretch;
+            let plan = self.agent.decide(&gpu_type, placement).map_or(before, |decision| decision.plan);
+            if plan != before || new_epoch {
+                self.part_step = if plan == before { self.part_step } else { 0.0 };
+                let set_out = self.set_out(now, gpu_type, placement, slowed, plan);
+                debug_assert!(set_out.is_some(), "it was under way before");
+                let efficiency = self.stretch.as_ref().map_or(efficiency, |stretch| stretch.efficiency);
+                said.batch = (plan != before).then_some((plan.global().0, efficiency));
+            } else {
+                self.stretch = Some(Stretch { gpu_type, placement, ..stretch });
+            }
+        }
+        said
+    }
+}
+
+/// What the agent sees of so many steps: the truth, or near it.
+fn observation(stretch: &Stretch, n_steps: u64, noise: &mut Option<(f64, Random)>) -> StepObservation {
+    let StepTiming { mut accum_secs, mut optim_secs, mut sync_secs, .. } = stretch.timing;
+    let mut noise_scale = stretch.noise_scale;
+    if let Some((spread, random)) = noise {
+        // The mean of many is nearer to the truth.
+        let spread = *spread / (n_steps as f64).sqrt();
+        let factor = libm::exp(spread * random.normal());
+        accum_secs = accum_secs.map(|secs| secs * factor);
+        (optim_secs, sync_secs) = (optim_secs * factor, sync_secs * factor);
+        noise_scale *= libm::exp(spread * random.normal());
+    }
+    let batch = stretch.plan.global().0 as f64;
+    let n_parts = f64::from(stretch.placement.n_replicas()) * f64::from(stretch.plan.accum_steps() + 1);
+    // Where there is one part alone, its two halves are compared.
+    let small = batch / n_parts.max(2.0);
+    let norm = |batch: f64| GradientNorm { batch, sqr_norm: 1.0 + noise_scale / batch };
+    StepObservation {
+        gpu_type: stretch.gpu_type.clone(),
+        placement: stretch.placement,
+        plan: stretch.plan,
+        timing: Some(StepTiming { accum_secs, optim_secs, sync_secs, optimizer_secs: 0.0 }),
+        gradient: Some(GradientSample::Pair { small: norm(small), big: norm(batch) }),
+    }
+}
+
+/// Rounded up, so that what is waited for has happened.
+fn duration(secs: f64) -> Duration {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+    let micros = (secs * 1e6).ceil() as u64;
+    Duration::from_micros(micros)
+}

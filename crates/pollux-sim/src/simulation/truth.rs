@@ -1,0 +1,81 @@
+//! What nobody in the simulated world can know.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pollux_model::{BatchLimits, GpuType, Placement, Timestamp};
+use pollux_policy::Oracle;
+
+use super::job::SimJob;
+use crate::profile::Profile;
+
+/// Seconds from start to completion of a job that has these GPUs to itself.
+pub(super) fn alone_secs(
+    profile: &Arc<Profile>,
+    limits: BatchLimits,
+    gpu_type: &GpuType,
+    placement: Placement,
+    restart: Duration,
+) -> Option<f64> {
+    let mut job = SimJob::new(profile.clone(), limits, BTreeMap::new(), None);
+    job.begin(Timestamp::ZERO + restart, gpu_type, placement, 0.0)?;
+    loop {
+        let now = job.next_wake()?;
+        if job.wake(now).finished {
+            return Some(now.as_secs_f64());
+        }
+    }
+}
+
+/// What a policy with an oracle is told of one application at one batch.
+#[derive(Clone, Debug)]
+pub(super) struct Foresight {
+    /// Seconds of a step on 1, 2, .. GPUs on as few nodes as hold them.
+    step_secs: Arc<[f64]>,
+    /// Steps from the beginning of each epoch to the end of training.
+    steps_left: Vec<f64>,
+    /// Progress of a step in each epoch.
+    gains: Vec<f64>,
+    max_gpus: u32,
+}
+
+impl Foresight {
+    pub(super) fn new(
+        profile: &Profile,
+        limits: &BatchLimits,
+        gpu_type: &GpuType,
+        gpus_per_node: u32,
+    ) -> Self {
+        let batch = limits.min().0;
+        let max_gpus = profile.max_gpus(gpu_type).min(limits.max_replicas()).max(1);
+        let step_secs = |gpus: u32| {
+            let placement = Placement::packed(gpus, gpus_per_node)?;
+            let share = batch.div_ceil(u64::from(gpus));
+            let passes = share.div_ceil(u64::from(limits.micro_max())).max(1);
+            let micro = u32::try_from(share.div_ceil(passes)).ok()?;
+            let time = profile.step_time(gpu_type, placement, micro)?;
+            Some(time.iteration_secs(u32::try_from(passes - 1).ok()?))
+        };
+        let training = profile.training();
+        let initial = profile.limits().initial().0;
+        let gains: Vec<f64> =
+            (0..training.n_epochs()).map(|epoch| training.gain(epoch, batch, initial)).collect();
+        let mut steps_left = vec![0.0; gains.len() + 1];
+        for epoch in (0..gains.len()).rev() {
+            let begin = if epoch > 0 { training.epoch_end(epoch - 1) } else { 0.0 };
+            steps_left[epoch] = steps_left[epoch + 1] + (training.epoch_end(epoch) - begin) / gains[epoch];
+        }
+        Self { step_secs: (1..=max_gpus).map_while(step_secs).collect(), steps_left, gains, max_gpus }
+    }
+
+    /// The truth about a job that stands at `progress` in its `epoch`.
+    pub(super) fn oracle(&self, profile: &Profile, epoch: usize, progress: f64) -> Oracle {
+        let in_epoch = (profile.training().epoch_end(epoch) - progress).max(0.0) / self.gains[epoch];
+        Oracle {
+            remaining_iterations: self.steps_left[epoch + 1] + in_epoch,
+            step_secs: self.step_secs.clone(),
+            max_gpus: self.max_gpus,
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Jobs, scheduler and policy on their way through a workload.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pollux_core::{Config, Effect, Generation, Input, JobSpec};
+use pollux_model::{Allocation, BatchLimits, GlobalBatch, GpuType, JobId, NodeId, Placement, Timestamp};
+use pollux_policy::{AnyPolicy, Request, Seed};
+
+use super::SimulationError;
+use super::job::SimJob;
+use super::options::{Options, RestartCost};
+use super::truth::{Foresight, alone_secs};
+use crate::driver::{Broken, Driver};
+use crate::interference::slowed;
+use crate::outcome::{JobOutcome, Run};
+use crate::profile::Profile;
+use crate::random::Random;
+use crate::workload::{Submission, Workload};
+
+/// Rounds in which nobody runs and nothing else happens, after which nothing ever will.
+const IDLE_ROUNDS: u32 = 10_000;
+
+/// Something that is going to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Coming {
+    Submission(usize),
+    /// The job's restart is over.
+    Training(usize, Generation),
+    /// The job is to be looked at, unless it was in between.
+    Wake(usize, u64),
+    Tick,
+}
+
+/// A job of the workload.
+struct Member<'a> {
+    submission: &'a Submission,
+    profile: Arc<Profile>,
+    limits: BatchLimits,
+    restart: Duration,
+    job: Option<SimJob>,
+    allocation: Allocation,
+    /// When it was given its GPUs, and when it begins to train on them.
+    started: Timestamp,
+    trains_from: Timestamp,
+    /// Counts how often its next wake was set; older ones are void.
+    wakes: u64,
+    completed: Option<Timestamp>,
+    n_starts: u32,
+    gpu_secs: f64,
+    held_secs: f64,
+    restart_secs: f64,
+}
+
+pub(super) struct World<'a> {
+    options: &'a Options,
+    driver: Driver<'a>,
+    members: Vec<Member<'a>>,
+    coming: BinaryHeap<Reverse<(Timestamp, u64, Coming)>>,
+    n_scheduled: u64,
+    types: BTreeMap<NodeId, GpuType>,
+    n_submitted: usize,
+    n_open: usize,
+    /// Jobs that hold GPUs.
+    n_holders: usize,
+    adapts: bool,
+    foresight: BTreeMap<(String, u64), Foresight>,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(
+        workload: &'a Workload,
+        profiles: &BTreeMap<String, Arc<Profile>>,
+        policy: &'a dyn AnyPolicy,
+        options: &'a Options,
+    ) -> Result<Self, SimulationError> {
+        let adapts = policy.about().adapts_batch;
+        let members = workload.jobs.iter().map(|submission| member(submission, profiles, adapts, options));
+        let members = members.collect::<Result<Vec<_>, _>>()?;
+        let mut cadence = policy.cadence();
+        cadence.every = options.round.unwrap_or(cadence.every);
+        let default_cost = match options.restart {
+            RestartCost::Fixed(cost) => cost,
+            RestartCost::PerApplication => Duration::from_secs(30),
+        };
+        let config = Config {
+            cadence,
+            seed: Seed(options.seed),
+            restart_cost: default_cost,
+            history: options.history,
+            ..Config::default()
+        };
+        let driver = Driver::new(config, policy, &options.cluster)?;
+        let nodes = (0..).map(NodeId).zip(options.cluster.nodes());
+        let mut world = Self {
+            options,
+            driver,
+            n_open: members.len(),
+            members,
+            coming: BinaryHeap::new(),
+            n_scheduled: 0,
+            types: nodes.map(|(node, spec)| (node, spec.gpu_type.clone())).collect(),
+            n_submitted: 0,
+            n_holders: 0,
+            adapts,
+            foresight: BTreeMap::new(),
+        };
+        for index in 0..world.members.len() {
+            let at = Timestamp::from_secs(world.members[index].submission.at_secs);
+            world.schedule(at, Coming::Submission(index));
+        }
+        Ok(world)
+    }
+
+    fn schedule(&mut self, at: Timestamp, coming: Coming) {
+        self.coming.push(Reverse((at, self.n_scheduled, coming)));
+        self.n_scheduled += 1;
+    }
+
+    pub(super) fn run(mut self) -> Result<Run, SimulationError> {
+        let mut idle_rounds = 0;
+        while self.n_open > 0 {
+            let Some(Reverse((now, _, coming))) = self.coming.pop() else { return Err(self.never_run()) };
+            match coming {
+                Coming::Submission(index) => self.submit(now, index)?,
+                Coming::Training(index, generation) => self.training(now, index, generation)?,
+                Coming::Wake(index, wake) => {
+                    if self.members[index].wakes == wake {
+                        self.wake(now, index)?;
+                    }
+                }
+                Coming::Tick => {
+                    self.tell(now, Input::Tick)?;
+                    let is_idle = self.n_holders == 0 && self.n_submitted == self.members.len();
+                    idle_rounds = if is_idle { idle_rounds + 1 } else { 0 };
+                    let impossible = self.driver.impossible.len() == self.n_open;
+                    if is_idle && (impossible || idle_rounds > IDLE_ROUNDS) {
+                        return Err(self.never_run());
+                    }
+                }
+            }
+        }
+        self.outcome()
+    }
+
+    fn never_run(&self) -> SimulationError {
+        let left = self.members.iter().filter(|member| member.completed.is_none());
+        SimulationError::NeverRun(left.map(|member| member.submission.name.clone()).collect())
+    }
+
+    /// Tells the scheduler, and does what it asks for.
+    fn tell(&mut self, now: Timestamp, input: Input) -> Result<(), SimulationError> {
+        if !self.adapts {
+            self.foresee();
+        }
+        let (members, foresight) = (&self.members, &self.foresight);
+        let oracles = |id: JobId| {
+            let member = &members[index_of(id)];
+            let known = foresight.get(&(member.submission.application.clone(), member.submission.batch))?;
+            let (epoch, progress) = member.job.as_ref().map_or((0, 0.0), |job| (job.epoch(), job.progress()));
+            Some(known.oracle(&member.profile, epoch, progress))
+        };
+        let mut asked = self.driver.tell(now, input, &oracles)?;
+        asked.reverse();
+        let mut moved = false;
+        while let Some(effect) = asked.pop() {
+            match effect {
+                Effect::Stop { job, generation } => {
+                    self.stop(now, index_of(job));
+                    moved = true;
+                    let mut more = self.driver.tell(now, Input::JobStopped(job, generation), &|_| None)?;
+                    more.reverse();
+                    asked.extend(more);
+                }
+                Effect::Start { job, generation, allocation } => {
+                    self.start(now, index_of(job), generation, allocation);
+                    moved = true;
+                }
+                Effect::WakeAt(at) => self.schedule(at, Coming::Tick),
+                Effect::Solve { .. } => {}
+            }
+        }
+        if moved {
+            self.spread_interference(now);
+        }
+        Ok(())
+    }
+
+    /// Computes what an oracle is told, once for each application and batch.
+    fn foresee(&mut self) {
+        if !self.foresight.is_empty() {
+            return;
+        }
+        for member in &self.members {
+            let key = (member.submission.application.clone(), member.submission.batch);
+            if !self.foresight.contains_key(&key)
+                && let Some(gpu_type) = main_type(self.options, &member.profile)
+            {
+                let gpus_per_node = self.options.cluster.largest_node(&gpu_type);
+                let known = Foresight::new(&member.profile, &member.limits, &gpu_type, gpus_per_node);
+                self.foresight.insert(key, known);
+            }
+        }
+    }
+
+    fn submit(&mut self, now: Timestamp, index: usize) -> Result<(), SimulationError> {
+        self.n_submitted += 1;
+        let spec = spec(&self.members[index], self.options);
+        self.tell(now, Input::JobSubmitted(job_id(index), spec))
+    }
+
+    fn start(&mut self, now: Timestamp, index: usize, generation: Generation, allocation: Allocation) {
+        let prior = self.driver.scheduler().prior(job_id(index));
+        let noise = self.options.noise;
+        let seed = self.options.seed;
+        let member = &mut self.members[index];
+        if member.job.is_none() {
+            let chance = || (noise, Random::numbered(seed, "measurements", index as u64));
+            let noise = (noise > 0.0).then(chance);
+            member.job = Some(SimJob::new(member.profile.clone(), member.limits, prior, noise));
+        }
+        member.allocation = allocation;
+        member.n_starts += 1;
+        member.started = now;
+        member.trains_from = now + member.restart;
+        let at = member.trains_from;
+        self.n_holders += 1;
+        self.schedule(at, Coming::Training(index, generation));
+    }
+
+    /// The job leaves its GPUs.
+    fn stop(&mut self, now: Timestamp, index: usize) {
+        let member = &mut self.members[index];
+        if let Some(job) = &mut member.job {
+            job.stop(now);
+        }
+        let held = (now - member.started).as_secs_f64();
+        member.held_secs += held;
+        member.gpu_secs += held * member.allocation.gpus();
+        member.restart_secs += (now.min(member.trains_from) - member.started).as_secs_f64();
+        member.allocation = Allocation::none();
+        member.wakes += 1;
+        self.n_holders -= 1;
+    }
+
+    fn training(
+        &mut self,
+        now: Timestamp,
+        index: usize,
+        generation: Generation,
+    ) -> Result<(), SimulationError> {
+        let member = &mut self.members[index];
+        if member.allocation.is_empty() || self.driver.generation(job_id(index)) != generation {
+            return Ok(());
+        }
+        let gpu_type = member.allocation.iter().next().and_then(|(node, _)| self.types.get(&node)).cloned();
+        let begun = member
+            .job
+            .as_mut()
+            .zip(gpu_type)
+            .zip(member.allocation.placement())
+            .and_then(|((job, gpu_type), placement)| job.begin(now, &gpu_type, placement, 0.0));
+        let Some((batch, efficiency)) = begun else {
+            return Err(SimulationError::NoSuchBatch {
+                job: member.submission.name.clone(),
+                application: member.submission.application.clone(),
+                batch: member.submission.batch,
+            });
+        };
+        self.driver.note_batch(now, job_id(index), batch, efficiency);
+        self.tell(now, Input::JobTraining(job_id(index), generation))?;
+        self.spread_interference(now);
+        self.set_wake(index);
+        Ok(())
+    }
+
+    fn set_wake(&mut self, index: usize) {
+        let member = &mut self.members[index];
+        member.wakes += 1;
+        let (wake, at) = (member.wakes, member.job.as_ref().and_then(SimJob::next_wake));
+        if let Some(at) = at {
+            self.schedule(at, Coming::Wake(index, wake));
+        }
+    }
+
+    fn wake(&mut self, now: Timestamp, index: usize) -> Result<(), SimulationError> {
+        let Some(job) = &mut self.members[index].job else { return Ok(()) };
+        let said = job.wake(now);
+        let id = job_id(index);
+        if said.finished {
+            self.members[index].completed = Some(now);
+            self.n_open -= 1;
+            self.stop(now, index);
+            let generation = self.driver.generation(id);
+            self.tell(now, Input::JobFinished(id, generation))?;
+            self.spread_interference(now);
+            return Ok(());
+        }
+        if let Some((batch, efficiency)) = said.batch {
+            self.driver.note_batch(now, id, batch, efficiency);
+        }
+        if let Some(report) = said.report {
+            self.tell(now, Input::JobReported(id, report))?;
+        }
+        self.set_wake(index);
+        Ok(())
+    }
+
+    /// Distributed jobs that share a node slow each other down.
+    fn spread_interference(&mut self, now: Timestamp) {
+        if self.options.interference <= 0.0 {
+            return;
+        }
+        let slowed = slowed(self.members.iter().map(|member| &member.allocation));
+        for (index, is_slowed) in slowed.into_iter().enumerate() {
+            let by = if is_slowed { self.options.interference } else { 0.0 };
+            if let Some(job) = &mut self.members[index].job
+                && job.set_slowed(now, by)
+            {
+                self.set_wake(index);
+            }
+        }
+    }
+
+    fn outcome(self) -> Result<Run, SimulationError> {
+        let mut jobs = Vec::with_capacity(self.members.len());
+        for (index, member) in self.members.iter().enumerate() {
+            let done = member.job.as_ref().map_or(0.0, SimJob::progress);
+            let needed = member.profile.training().work();
+            if (done - needed).abs() > 1e-9 * needed {
+                return Err(Broken::WrongWork { job: index as u64, done, needed }.into());
+            }
+            jobs.push(JobOutcome {
+                name: member.submission.name.clone(),
+                application: member.submission.application.clone(),
+                submitted: Timestamp::from_secs(member.submission.at_secs),
+                completed: member.completed,
+                restarts: member.n_starts.saturating_sub(1),
+                gpu_secs: member.gpu_secs,
+                useful_gpu_secs: member.job.as_ref().map_or(0.0, |job| job.useful_gpu_secs),
+                held_secs: member.held_secs,
+                restart_secs: member.restart_secs,
+                rho: None,
+            });
+        }
+        let gpus = self.options.cluster.gpus();
+        let mut run = Run { jobs, gpus, rounds: self.driver.rounds, log: self.driver.log };
+        let mut known = BTreeMap::new();
+        let (members, options, adapts) = (&self.members, self.options, self.adapts);
+        run.judge_fairness(|index, gpus| {
+            let member = &members[index];
+            let batch = if adapts { 0 } else { member.submission.batch };
+            let key = (member.submission.application.as_str(), batch, gpus);
+            *known.entry(key).or_insert_with(|| {
+                let gpu_type = main_type(options, &member.profile)?;
+                let most = member.profile.max_gpus(&gpu_type).min(member.limits.max_replicas());
+                let placement =
+                    Placement::packed(gpus.min(most).max(1), options.cluster.largest_node(&gpu_type))?;
+                alone_secs(&member.profile, member.limits, &gpu_type, placement, member.restart)
+            })
+        });
+        Ok(run)
+    }
+}
+
+fn member<'a>(
+    submission: &'a Submission,
+    profiles: &BTreeMap<String, Arc<Profile>>,
+    adapts: bool,
+    options: &Options,
+) -> Result<Member<'a>, SimulationError> {
+    let (job, application) = (submission.name.clone(), submission.application.clone());
+    let Some(profile) = profiles.get(&application) else {
+        let known = profiles.keys().cloned().collect();
+        return Err(SimulationError::NoProfile { job, application, known });
+    };
+    if main_type(options, profile).is_none() {
+        let types = options.cluster.gpu_types().iter().map(ToString::to_string).collect();
+        return Err(SimulationError::NoStepTimes { job, application, types });
+    }
+    let limits = *profile.limits();
+    let batch = submission.batch;
+    let limits = if adapts { Some(limits) } else { limits.within(GlobalBatch(batch), GlobalBatch(batch)) };
+    let limits = limits.ok_or(SimulationError::NoSuchBatch { job, application, batch })?;
+    let restart = match options.restart {
+        RestartCost::Fixed(cost) => cost,
+        RestartCost::PerApplication => Duration::from_secs_f64(profile.restart_secs()),
+    };
+    Ok(Member {
+        submission,
+        profile: profile.clone(),
+        limits,
+        restart,
+        job: None,
+        allocation: Allocation::none(),
+        started: Timestamp::ZERO,
+        trains_from: Timestamp::ZERO,
+        wakes: 0,
+        completed: None,
+        n_starts: 0,
+        gpu_secs: 0.0,
+        held_secs: 0.0,
+        restart_secs: 0.0,
+    })
+}
+
+/// What the scheduler is told of a job.
+fn spec(member: &Member<'_>, options: &Options) -> JobSpec {
+    let (profile, submission) = (&member.profile, member.submission);
+    let in_cluster = options.cluster.gpu_types();
+    let types: BTreeSet<GpuType> =
+        profile.gpu_types().filter(|known| in_cluster.contains(known)).cloned().collect();
+    let most = types.iter().map(|gpu_type| profile.max_gpus(gpu_type)).max().unwrap_or(1);
+    let most = most.min(member.limits.max_replicas()).max(1);
+    JobSpec {
+        application: Some(submission.application.as_str().into()),
+        max_gpus: Some(most),
+        types: if types.len() == in_cluster.len() { BTreeSet::new() } else { types },
+        request: Some(Request { gpus: submission.gpus }),
+        adapts: true,
+        work: Some(profile.training().work() * profile.limits().initial().0 as f64),
+        ..JobSpec::default()
+    }
+}
+
+/// The GPU type the application was measured on that the cluster has most of.
+fn main_type(options: &Options, profile: &Profile) -> Option<GpuType> {
+    let types = options.cluster.gpu_types().into_iter();
+    let known = types.filter(|gpu_type| profile.step_times(gpu_type).is_some());
+    known.max_by_key(|gpu_type| options.cluster.gpus_of(gpu_type))
+}
+
+fn job_id(index: usize) -> JobId {
+    JobId(index as u64)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "ids are positions in a list")]
+fn index_of(job: JobId) -> usize {
+    job.0 as usize
+}
