@@ -143,6 +143,9 @@ impl Outlook {
     }
 }
 
+/// Climbs in a row that end no higher, after which there are no more; with a larger budget, as many times more.
+const MOST_FRUITLESS: u64 = 4;
+
 /// How things are.
 struct Base {
     choices: Vec<Choice>,
@@ -188,6 +191,8 @@ impl<'p> Climb<'p, '_> {
         let mut start = u64::from(!self.is_held);
         let mut is_sharp = false;
         let mut stopped = None;
+        let mut n_fruitless = 0;
+        let most_fruitless = MOST_FRUITLESS * (self.budget / self.usual_budget().max(1)).max(1);
         while stopped.is_none() {
             start += 1;
             let fresh = |start: u64| {
@@ -208,6 +213,13 @@ impl<'p> Climb<'p, '_> {
             search.state.recount();
             if best.as_ref().is_none_or(|best| search.state.rank().beats(best.rank(), 0.0)) {
                 best = Some(search.state);
+                n_fruitless = 0;
+            } else {
+                n_fruitless += 1;
+            }
+            // Climbs from that many places end no higher: this is the top, or as good as.
+            if stopped.is_none() && n_fruitless >= most_fruitless {
+                stopped = Some(Stopped::Budget);
             }
         }
         // Who moves must gain by it.

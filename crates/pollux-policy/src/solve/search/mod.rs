@@ -297,7 +297,7 @@ impl<'p> Search<'p> {
     /// Empties a few nodes, places their jobs anew at disturbed prices, and keeps that if it is no worse.
     pub(crate) fn ruin_and_recreate(&mut self) -> bool {
         let n_jobs = self.state.held.len();
-        if self.is_stale || (self.attempt as usize).is_multiple_of(n_jobs.div_ceil(4).max(64)) {
+        if self.is_stale || (self.attempt as usize).is_multiple_of(n_jobs.div_ceil(16).max(64)) {
             self.find_worst();
             self.is_stale = false;
         }
@@ -384,15 +384,16 @@ impl<'p> Search<'p> {
     fn choose_node(&mut self) -> usize {
         let node = self.random.below(self.state.free.len());
         let chance = self.random.unit();
-        if chance < 0.3 {
-            // Somebody is badly off.
+        // Of many jobs few are badly off, and what is to be gained is mostly theirs.
+        let for_worst = if self.state.held.len() > 8 * N_WORST { 0.7 } else { 0.3 };
+        if chance < for_worst {
             let worst = self.worst.get(self.random.below(self.worst.len()));
             let held = worst.map_or(&[][..], |&job| &self.state.held[job as usize].at);
             return held.get(self.random.below(held.len())).map_or(node, |&(node, _)| node as usize);
         }
         let pool = self.state.problem.nodes[node].pool;
         let most = self.state.most_free(pool);
-        if chance < 0.65 && most > 0 {
+        if chance < f64::midpoint(1.0, for_worst) && most > 0 {
             // GPUs are idle.
             let idle = self.state.with_free(pool, 1 + index(self.random.below(most as usize)));
             return idle.get(self.random.below(idle.len())).map_or(node, |&node| node as usize);
