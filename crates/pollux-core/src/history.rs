@@ -78,10 +78,13 @@ impl Histories {
         self.0.get(application).map_or(0, |past| past.most_gpus)
     }
 
-    /// The prior for a new job's own fits.
-    pub(crate) fn prior(&self, application: &str) -> BTreeMap<GpuType, History> {
+    /// The prior for a job's own fits: what others taught, not itself.
+    pub(crate) fn prior(&self, application: &str, job: JobId) -> BTreeMap<GpuType, History> {
         let Some(past) = self.0.get(application) else { return BTreeMap::new() };
-        let prior = past.fits.iter().filter_map(|(t, fits)| Some((t.clone(), History::of(fits.values())?)));
+        let prior = past.fits.iter().filter_map(|(gpu_type, fits)| {
+            let others = fits.iter().filter(|(id, _)| **id != job).map(|(_, fit)| fit);
+            Some((gpu_type.clone(), History::of(others)?))
+        });
         prior.collect()
     }
 }

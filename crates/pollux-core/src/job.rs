@@ -135,9 +135,30 @@ impl Job {
         self.report.is_some()
     }
 
-    /// Whether plans are made for it now.
+    /// Whether plans are made for it now: not while it waits after a failure, nor if it will not come back.
     pub(crate) fn is_planned(&self, now: Timestamp) -> bool {
-        !self.has_ended() && !self.suspended && !self.cancelled && self.not_before <= now
+        let is_lost = self.phase == Phase::Stopping && !self.can_come_back();
+        !self.has_ended() && !self.suspended && !self.cancelled && !is_lost && self.not_before <= now
+    }
+
+    /// Whether it is to start on GPUs that it does not hold yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(self.phase, Phase::Waiting | Phase::Stopping) && !self.wanted.is_empty()
+    }
+
+    /// GPUs it asks for, these and no others, as long as nobody knows whether it reports. None if it adapts.
+    pub(crate) fn rigid_request(&self) -> Option<u32> {
+        let asked = self.spec.request.map_or(self.spec.min_gpus, |request| request.gpus);
+        (!self.can_come_back() && !self.spec.adapts).then_some(asked)
+    }
+
+    /// Whether it may start on so many GPUs of a type, as its user has it now.
+    pub(crate) fn accepts(&self, gpu_type: &GpuType, allocation: &Allocation) -> bool {
+        let spec = &self.spec;
+        let limits = (spec.min_gpus, spec.max_gpus.unwrap_or(u32::MAX));
+        let (least, most) = self.rigid_request().map_or(limits, |asked| (asked, asked));
+        let fits = allocation.placement().is_some_and(|at| (least..=most).contains(&at.n_replicas()));
+        fits && (spec.types.is_empty() || spec.types.contains(gpu_type))
     }
 
     /// GPU-seconds held so far.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pollux_model::{Allocation, NodeId};
+use pollux_model::{Allocation, GpuType, NodeId};
 use pollux_policy::{Node, NodeState};
 
 use crate::input::NodeSpec;
@@ -46,7 +46,7 @@ impl Ledger {
         }
     }
 
-    /// Whether all of these GPUs have no holder, on nodes that jobs may come to.
+    /// Whether all of these GPUs have no holder.
     pub(crate) fn is_free(&self, allocation: &Allocation) -> bool {
         allocation.iter().all(|(node, share)| {
             self.nodes.get(&node).is_some_and(|entry| {
@@ -56,11 +56,14 @@ impl Ledger {
         })
     }
 
-    /// Whether jobs may come to all of these nodes.
-    pub(crate) fn is_open(&self, allocation: &Allocation) -> bool {
-        allocation
-            .iter()
-            .all(|(node, _)| self.nodes.get(&node).is_some_and(|entry| entry.state == NodeState::Ready))
+    /// The type of these GPUs: whole ones, all of one type, on nodes that jobs may come to. None if they are not.
+    pub(crate) fn open_type(&self, allocation: &Allocation) -> Option<&GpuType> {
+        let mut types = allocation.iter().map(|(node, share)| {
+            let is_open = |entry: &&Entry| entry.state == NodeState::Ready && share.is_whole();
+            self.nodes.get(&node).filter(is_open).map(|entry| &entry.spec.gpu_type)
+        });
+        let first = types.next()??;
+        types.all(|other| other == Some(first)).then_some(first)
     }
 
     pub(crate) fn hold(&mut self, allocation: &Allocation) {

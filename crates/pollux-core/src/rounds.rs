@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pollux_model::{Allocation, JobId, NodeId, Timestamp};
-use pollux_policy::{Carried, Certificate, Plan, Seed};
+use pollux_model::{Allocation, GpuShare, JobId, NodeId, Timestamp};
+use pollux_policy::{Carried, Certificate, Plan, Seed, SnapshotError};
 
 use crate::effect::{CycleId, Effect};
 use crate::input::Refused;
 use crate::job::{Explanation, Job, Phase};
+use crate::ledger::Ledger;
 use crate::scheduler::{Effects, Scheduler};
 use crate::view::View;
 
@@ -17,13 +18,16 @@ pub(crate) struct Rounds {
     pub(crate) latest: CycleId,
     /// The round a plan is awaited for, and when it began.
     pub(crate) awaited: Option<(CycleId, Timestamp)>,
-    /// When the latest round began.
+    /// When the latest round began, or would have, had no plan been awaited.
     pub(crate) began: Option<Timestamp>,
     /// Something happened since.
     pub(crate) is_stale: bool,
+    /// When the tick of the next round was asked for; it may come late.
     pub(crate) wake_at: Option<Timestamp>,
     pub(crate) carried: Carried,
     pub(crate) certificate: Option<Certificate>,
+    /// Why the latest round could not be shown to a policy.
+    pub(crate) fault: Option<SnapshotError>,
 }
 
 impl Scheduler {
@@ -47,7 +51,8 @@ impl Scheduler {
         if self.rounds.began.is_some_and(|began| next <= began) {
             next = multiple(next.as_micros() / every + 1);
         }
-        if self.rounds.wake_at.is_some_and(|at| now <= at && at <= next) {
+        // A tick that is late is still on its way: were it given up, a busy shell would never begin a round.
+        if self.rounds.wake_at.is_some_and(|at| at <= next) {
             return None;
         }
         self.rounds.wake_at = Some(next);
@@ -55,26 +60,42 @@ impl Scheduler {
     }
 
     pub(crate) fn tick(&mut self, now: Timestamp) -> Vec<Effect> {
-        let is_due = self.rounds.wake_at.is_none_or(|at| at <= now)
-            || (self.config.cadence.on_events && self.rounds.is_stale);
-        if self.rounds.awaited.is_some() || !is_due {
-            return self.wake(now).into_iter().collect();
+        self.rounds.is_stale |= self.is_anybody_back(now);
+        let is_due = self.rounds.wake_at.is_some_and(|at| at <= now);
+        let is_wanted = self.config.cadence.on_events && self.rounds.is_stale;
+        if self.rounds.awaited.is_none() && (is_due || is_wanted) {
+            return self.solve(now);
         }
-        self.solve(now)
+        if is_due {
+            // The plan of an earlier round is still awaited: this one is left out.
+            self.rounds.began = Some(now);
+            self.rounds.wake_at = None;
+        }
+        self.wake(now).into_iter().collect()
     }
 
-    /// Asks for a plan.
+    /// Whether the wait of a job that failed has ended since the latest round.
+    fn is_anybody_back(&self, now: Timestamp) -> bool {
+        let began = self.rounds.began.unwrap_or_default();
+        let mut waits = self.active.iter().map(|id| self.jobs[id].not_before);
+        waits.any(|until| began < until && until <= now)
+    }
+
+    /// Asks for a plan, if there is anybody to plan for.
     fn solve(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.rounds.wake_at = self.rounds.wake_at.filter(|at| *at > now);
+        if self.active.is_empty() {
+            return Vec::new();
+        }
         self.rounds.began = Some(now);
-        self.rounds.wake_at = None;
         let wake = self.wake(now);
         let jobs = self.active.iter().map(|id| (*id, &self.jobs[id]));
         let (config, ledger, groups) = (&self.config, &self.ledger, &self.groups);
         let view = View { now, config, ledger, groups, histories: &self.histories };
+        let snapshot = view.snapshot(jobs);
+        self.rounds.fault = snapshot.as_ref().err().cloned();
         let mut effects = Vec::new();
-        if let Ok(snapshot) = view.snapshot(jobs)
-            && !snapshot.jobs().is_empty()
-        {
+        if let Some(snapshot) = snapshot.ok().filter(|snapshot| !snapshot.jobs().is_empty()) {
             let cycle = CycleId(self.rounds.latest.0 + 1);
             self.rounds.latest = cycle;
             self.rounds.awaited = Some((cycle, now));
@@ -93,16 +114,18 @@ impl Scheduler {
         self.rounds.awaited = None;
         self.rounds.carried = plan.carried;
         self.rounds.certificate = plan.certificate;
-        let mut room = self.ledger.capacities();
-        let mut comers = Vec::new();
-        let mut planned = BTreeSet::new();
+        let (mut answered, mut moves) = (BTreeSet::new(), BTreeMap::new());
         for answer in plan.jobs {
             let id = answer.job;
             let Some(job) = self.jobs.get_mut(&id).filter(|job| job.is_planned(now)) else { continue };
-            planned.insert(id);
-            let is_free = may_move(job);
-            let keeps = answer.allocation == job.wanted || !is_free;
-            let wanted = if keeps { job.wanted.clone() } else { answer.allocation.clone() };
+            // Of two answers for one job the first counts.
+            if !answered.insert(id) {
+                continue;
+            }
+            let is_possible = answer.allocation.is_empty() || suits(&self.ledger, job, &answer.allocation);
+            if may_move(job) && is_possible && answer.allocation != job.wanted {
+                moves.insert(id, answer.allocation.clone());
+            }
             job.explanation = Some(Explanation {
                 cycle,
                 at,
@@ -110,33 +133,12 @@ impl Scheduler {
                 allocation: answer.allocation,
                 reason: answer.reason,
             });
-            if keeps {
-                take(&mut room, &wanted);
-            } else if wanted.is_empty() {
+        }
+        for (id, wanted) in self.fitting(moves) {
+            if let Some(job) = self.jobs.get_mut(&id) {
                 job.wanted = wanted;
                 self.unsettled.insert(id);
-            } else {
-                comers.push((id, wanted));
             }
-        }
-        for (id, job) in self.active.iter().map(|id| (*id, &self.jobs[id])) {
-            if !planned.contains(&id) {
-                take(&mut room, &job.wanted);
-            }
-        }
-        for (id, wanted) in comers {
-            let fits = self.ledger.is_open(&wanted) && has_room(&room, &wanted);
-            let Some(job) = self.jobs.get_mut(&id) else { continue };
-            if fits {
-                take(&mut room, &wanted);
-                job.wanted = wanted;
-            } else if has_room(&room, &job.wanted) {
-                // What was planned is gone; it stays as it is until the next plan.
-                take(&mut room, &job.wanted);
-            } else {
-                job.wanted = Allocation::none();
-            }
-            self.unsettled.insert(id);
         }
         let mut effects = Vec::new();
         for id in self.unsettled.clone() {
@@ -149,16 +151,40 @@ impl Scheduler {
         Ok(effects)
     }
 
-    /// Does what can be done now to bring one job to what it is to hold.
-    pub(crate) fn reconcile(&mut self, now: Timestamp, id: JobId) -> Vec<Effect> {
-        self.unsettled.insert(id);
-        let mut effects: Vec<Effect> = self.ask_to_leave(now, id).into_iter().collect();
-        effects.extend(self.start_waiting(now));
-        effects
+    /// The moves for which there is room beside all who stay. Who cannot go where it should stays where it is, and
+    /// may be in the way of others: so it is tried until nobody more is left out.
+    fn fitting(&self, mut moves: BTreeMap<JobId, Allocation>) -> BTreeMap<JobId, Allocation> {
+        loop {
+            let mut room = self.ledger.capacities();
+            for id in self.active.iter().filter(|id| !moves.contains_key(id)) {
+                take(&mut room, &self.jobs[id].wanted);
+            }
+            let n_moves = moves.len();
+            moves.retain(|_, wanted| take_if_free(&mut room, wanted));
+            if moves.len() == n_moves {
+                return moves;
+            }
+        }
+    }
+
+    /// Forgets starts that can no longer happen: nodes were closed or lost, others came, limits changed. The next
+    /// plan says where these jobs go.
+    pub(crate) fn withdraw(&mut self) {
+        let mut room = self.ledger.capacities();
+        for job in self.active.iter().map(|id| &self.jobs[id]).filter(|job| !job.is_pending()) {
+            take(&mut room, &job.wanted);
+        }
+        for id in self.unsettled.clone() {
+            let Some(job) = self.jobs.get_mut(&id).filter(|job| job.is_pending()) else { continue };
+            if !suits(&self.ledger, job, &job.wanted) || !take_if_free(&mut room, &job.wanted) {
+                job.wanted = Allocation::none();
+                self.unsettled.remove(&id);
+            }
+        }
     }
 
     /// A job that holds other GPUs than it should is asked to leave them.
-    fn ask_to_leave(&mut self, now: Timestamp, id: JobId) -> Option<Effect> {
+    pub(crate) fn ask_to_leave(&mut self, now: Timestamp, id: JobId) -> Option<Effect> {
         let job = self.jobs.get_mut(&id)?;
         if !matches!(job.phase, Phase::Starting | Phase::Running) {
             return None;
@@ -180,8 +206,7 @@ impl Scheduler {
             if job.phase != Phase::Waiting {
                 continue;
             }
-            if job.wanted.is_empty() || !self.ledger.is_open(&job.wanted) {
-                job.wanted = Allocation::none();
+            if job.wanted.is_empty() {
                 self.unsettled.remove(&id);
             } else if self.ledger.is_free(&job.wanted) {
                 self.ledger.hold(&job.wanted);
@@ -199,18 +224,29 @@ impl Scheduler {
     }
 }
 
-/// Whether a plan may change what a job is to hold: it is not on its way, and can come back from a stop.
+/// Whether a plan may change what a job is to hold: it is not on its way, and may be stopped if it runs.
 fn may_move(job: &Job) -> bool {
     match job.phase {
-        Phase::Running => job.held == job.wanted && job.can_come_back(),
+        Phase::Running => job.can_come_back() && job.spec.preemptible,
         // Who is being suspended may be wanted again.
         Phase::Waiting | Phase::Stopping => job.wanted.is_empty(),
         Phase::Starting | Phase::Ended(_) => false,
     }
 }
 
-fn has_room(room: &BTreeMap<NodeId, u32>, allocation: &Allocation) -> bool {
-    allocation.iter().all(|(node, share)| room.get(&node).is_some_and(|&free| free >= share.n_replicas()))
+/// Whether a job may start on these GPUs, once they have no holder.
+fn suits(ledger: &Ledger, job: &Job, allocation: &Allocation) -> bool {
+    ledger.open_type(allocation).is_some_and(|gpu_type| job.accepts(gpu_type, allocation))
+}
+
+fn take_if_free(room: &mut BTreeMap<NodeId, u32>, allocation: &Allocation) -> bool {
+    let is_free =
+        |(node, share): (NodeId, GpuShare)| room.get(&node).is_some_and(|&free| free >= share.n_replicas());
+    let fits = allocation.iter().all(is_free);
+    if fits {
+        take(room, allocation);
+    }
+    fits
 }
 
 fn take(room: &mut BTreeMap<NodeId, u32>, allocation: &Allocation) {

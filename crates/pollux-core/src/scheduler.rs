@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pollux_model::fit::History;
 use pollux_model::{AgentReport, Allocation, GpuType, JobId, NodeId, Timestamp};
-use pollux_policy::{Certificate, Cluster, Group, Snapshot, SnapshotError};
+use pollux_policy::{Certificate, Cluster, Group, Node, NodeState, Snapshot, SnapshotError};
 
 use crate::config::Config;
 use crate::effect::{Effect, Generation};
@@ -86,14 +86,14 @@ impl Scheduler {
             Input::NodeStateSet(node, state) => {
                 self.known_node(node)?;
                 self.ledger.set_state(node, state);
+                self.withdraw();
                 Ok(self.happened(now))
             }
             Input::NodeUsedByOthers(node, gpus) => {
                 self.known_node(node)?;
                 self.ledger.set_others(node, gpus);
-                let mut effects = self.start_waiting(now);
-                effects.extend(self.happened(now));
-                Ok(effects)
+                self.withdraw();
+                Ok(self.after_release(now))
             }
             Input::NodeLost(node) => self.lose(now, node),
             Input::GroupsSet(groups) => self.set_groups(now, groups),
@@ -119,12 +119,18 @@ impl Scheduler {
         self.rounds.certificate.as_ref()
     }
 
-    /// What earlier jobs of its application taught, as a prior for this job's own fits; empty unless asked for in
+    /// Why the latest round could not be shown to a policy. Nothing but a mistake in the scheduler leads there: a
+    /// shell should say so loudly, for jobs stay as they are until it is mended.
+    pub fn fault(&self) -> Option<&SnapshotError> {
+        self.rounds.fault.as_ref()
+    }
+
+    /// What other jobs of its application taught, as a prior for this job's own fits; empty unless asked for in
     /// [`Config::history`].
     pub fn prior(&self, id: JobId) -> BTreeMap<GpuType, History> {
         let application = self.jobs.get(&id).and_then(|job| job.spec.application.as_deref());
         match application {
-            Some(application) if self.config.history => self.histories.prior(application),
+            Some(application) if self.config.history => self.histories.prior(application, id),
             _ => BTreeMap::new(),
         }
     }
@@ -177,8 +183,9 @@ impl Scheduler {
         if job.suspended {
             job.wanted = Allocation::none();
         }
-        let mut effects = self.reconcile(now, id);
-        effects.extend(self.happened(now));
+        self.withdraw();
+        let mut effects: Vec<Effect> = self.ask_to_leave(now, id).into_iter().collect();
+        effects.extend(self.after_release(now));
         Ok(effects)
     }
 
@@ -186,11 +193,11 @@ impl Scheduler {
         let job = self.live(id)?;
         job.cancelled = true;
         job.wanted = Allocation::none();
-        let mut effects = self.reconcile(now, id);
+        let mut effects: Vec<Effect> = self.ask_to_leave(now, id).into_iter().collect();
         if self.jobs[&id].phase == Phase::Waiting {
             self.end(id, Outcome::Cancelled);
         }
-        effects.extend(self.happened(now));
+        effects.extend(self.after_release(now));
         Ok(effects)
     }
 
@@ -219,18 +226,18 @@ impl Scheduler {
     }
 
     fn stopped(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
-        let Some(cancelled) = self.gone(now, id, generation)? else { return Ok(Vec::new()) };
-        if cancelled {
-            self.end(id, Outcome::Cancelled);
-        } else if !self.live(id)?.can_come_back() {
-            // It lost a node, or left by itself, and nobody knows how to go on from there.
-            self.end(id, Outcome::Failed);
+        if self.gone(now, id, generation)?.is_none() {
+            return Ok(Vec::new());
         }
+        self.go_on(id);
         Ok(self.after_release(now))
     }
 
     fn finished(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
-        if self.gone(now, id, generation)?.is_none() {
+        let job = self.live(id)?;
+        // The word may come after the loss of its last node; a job that is done is not started again.
+        let is_late = job.phase == Phase::Waiting && job.generation == generation && generation.0 > 0;
+        if self.gone(now, id, generation)?.is_none() && !is_late {
             return Ok(Vec::new());
         }
         self.end(id, Outcome::Finished);
@@ -238,15 +245,26 @@ impl Scheduler {
     }
 
     fn failed(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
-        let Some(cancelled) = self.gone(now, id, generation)? else { return Ok(Vec::new()) };
+        let Some(was_asked) = self.gone(now, id, generation)? else { return Ok(Vec::new()) };
         let mut effects = Vec::new();
-        if cancelled {
-            self.end(id, Outcome::Cancelled);
+        if was_asked {
+            // It was to leave and has left; part of it may have been lost with a node.
+            self.go_on(id);
         } else {
             effects.extend(self.fail(now, id));
         }
         effects.extend(self.after_release(now));
         Ok(effects)
+    }
+
+    /// A job that has left its GPUs goes on elsewhere if its user still wants it and it ever reported.
+    fn go_on(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        if job.cancelled {
+            self.end(id, Outcome::Cancelled);
+        } else if !job.can_come_back() {
+            self.end(id, Outcome::Failed);
+        }
     }
 
     /// Counts a failure: the job waits a while, or is given up.
@@ -261,30 +279,28 @@ impl Scheduler {
         }
         job.wanted = Allocation::none();
         job.not_before = now + config.back_off_after(job.failures);
-        self.unsettled.remove(&id);
-        Some(Effect::WakeAt(job.not_before))
+        // Who is asked at fixed times alone need not be woken in between.
+        config.cadence.on_events.then_some(Effect::WakeAt(job.not_before))
     }
 
-    /// All processes of a start are gone: its GPUs are free. Says whether its user wanted it gone; nothing if it
-    /// was another start.
+    /// All processes of a start are gone: its GPUs are free. Says whether they had been asked to leave; nothing if
+    /// it was another start.
     fn gone(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Result<Option<bool>, Refused> {
         let job = self.live(id)?;
         if job.generation != generation || job.phase == Phase::Waiting {
             return Ok(None);
         }
-        if job.phase != Phase::Stopping {
+        let was_asked = job.phase == Phase::Stopping;
+        if !was_asked {
             // It left unasked; the next plan says where it goes on.
             job.wanted = Allocation::none();
         }
         job.settle(now);
         job.clock.stopped(now);
         job.phase = Phase::Waiting;
-        let (held, cancelled) = (std::mem::take(&mut job.held), job.cancelled);
-        if job.wanted.is_empty() {
-            self.unsettled.remove(&id);
-        }
+        let held = std::mem::take(&mut job.held);
         self.ledger.release(&held);
-        Ok(Some(cancelled))
+        Ok(Some(was_asked))
     }
 
     fn end(&mut self, id: JobId, outcome: Outcome) {
@@ -310,6 +326,9 @@ impl Scheduler {
         if self.ledger.contains(node) {
             return Err(Refused::KnownNode(node));
         }
+        let NodeSpec { gpu_type, gpus } = spec.clone();
+        let shown = Node { id: node, gpu_type, gpus, others: 0, state: NodeState::Ready };
+        Snapshot::<()>::new(Cluster { nodes: vec![shown], ..Cluster::default() }, Vec::new())?;
         self.ledger.join(node, spec);
         Ok(self.happened(now))
     }
@@ -320,28 +339,23 @@ impl Scheduler {
         self.ledger.lose(node);
         let mut effects = Vec::new();
         for id in self.active.clone() {
-            let Some(job) = self.jobs.get_mut(&id) else { continue };
-            if job.wanted.on(node).is_some() {
+            let held_there = |job: &&mut Job| job.held.on(node).is_some();
+            let Some(job) = self.jobs.get_mut(&id).filter(held_there) else { continue };
+            job.settle(now);
+            let rest = job.held.iter().filter(|(held, _)| *held != node);
+            job.held = Allocation::whole(rest.map(|(node, share)| (node, share.n_replicas())));
+            if job.phase != Phase::Stopping {
                 job.wanted = Allocation::none();
             }
-            if job.held.on(node).is_some() {
-                job.settle(now);
-                let rest = job.held.iter().filter(|(held, _)| *held != node);
-                job.held = Allocation::whole(rest.map(|(node, share)| (node, share.n_replicas())));
-                if job.held.is_empty() {
-                    let generation = job.generation;
-                    let cancelled = self.gone(now, id, generation)?.unwrap_or(false);
-                    // Who never reported cannot go on elsewhere.
-                    if cancelled {
-                        self.end(id, Outcome::Cancelled);
-                    } else if !self.jobs[&id].can_come_back() {
-                        self.end(id, Outcome::Failed);
-                    }
-                    continue;
-                }
+            if job.held.is_empty() {
+                let generation = job.generation;
+                self.gone(now, id, generation)?;
+                self.go_on(id);
+            } else {
+                effects.extend(self.ask_to_leave(now, id));
             }
-            effects.extend(self.reconcile(now, id));
         }
+        self.withdraw();
         effects.extend(self.after_release(now));
         Ok(effects)
     }

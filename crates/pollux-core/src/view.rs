@@ -22,7 +22,8 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The jobs that plans are made for, and the cluster without those that are leaving for good.
+    /// The jobs that plans are made for, and the cluster without those that are leaving for good. Whatever happened
+    /// before, there is one: nothing enters the scheduler's state that a snapshot would refuse.
     pub(crate) fn snapshot<'j>(
         &self,
         jobs: impl Iterator<Item = (JobId, &'j Job)>,
@@ -50,8 +51,8 @@ impl View<'_> {
         } else if !job.can_come_back() && !holds.is_empty() {
             // It has never reported: a restart could destroy it.
             Freedom::Rigid { gpus: holds.placement().map_or(1, Placement::n_replicas) }
-        } else if !job.can_come_back() && !spec.adapts {
-            Freedom::Rigid { gpus: spec.request.map_or(min_gpus, |request| request.gpus) }
+        } else if let Some(gpus) = job.rigid_request() {
+            Freedom::Rigid { gpus }
         } else if spec.preemptible {
             Freedom::Elastic
         } else {

@@ -140,7 +140,10 @@ impl<'p> Driver<'p> {
                 }
             }
         }
-        Ok(asked)
+        match self.scheduler.fault() {
+            Some(fault) => Err(Broken::Refused { at: now.as_secs_f64(), why: fault.to_string() }),
+            None => Ok(asked),
+        }
     }
 
     /// A job's batch as it is from now on.

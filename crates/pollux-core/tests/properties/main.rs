@@ -1,0 +1,53 @@
+//! What holds for every sequence of inputs, sensible or absurd.
+
+mod acts;
+#[path = "../common/mod.rs"]
+mod common;
+mod ledger;
+mod run;
+
+use acts::{Act, acts, config};
+use pollux_core::{Config, Scheduler};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use run::Run;
+
+fn cases() -> ProptestConfig {
+    let rng_seed = RngSeed::Fixed(7);
+    ProptestConfig { failure_persistence: None, rng_seed, ..ProptestConfig::with_cases(256) }
+}
+
+/// Carries out all acts; the run checks each effect.
+fn run(config: Config, acts: Vec<Act>) -> Run {
+    let mut run = Run::new(config);
+    for act in acts {
+        run.act(act);
+    }
+    run
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn no_gpu_has_two_holders_and_nobody_is_stopped_who_should_not_be(config in config(), acts in acts()) {
+        run(config, acts);
+    }
+
+    #[test]
+    fn everybody_starts_once_there_is_room(config in config(), acts in acts()) {
+        let mut run = run(config, acts);
+        run.check_that_everybody_starts();
+    }
+
+    #[test]
+    fn the_same_inputs_give_the_same_effects(config in config(), acts in acts()) {
+        let run = run(config, acts);
+        let mut scheduler = Scheduler::new(config);
+        for (now, input, effects) in &run.journal {
+            let again = format!("{:?}", scheduler.handle(*now, input.clone()));
+            prop_assert_eq!(&again, effects);
+        }
+        prop_assert_eq!(format!("{scheduler:?}"), format!("{:?}", run.scheduler));
+    }
+}
