@@ -9,6 +9,7 @@
 //! | [`snapshot`] | a cluster and its jobs at one moment, as JSON |
 //! | [`plan_file`] | who holds which GPUs and why, as JSON |
 //! | [`policy_list`] | the policies there are, as JSON |
+//! | [`policy_spec`] | a policy and its settings, as one word on a command line |
 //!
 //! [`explain`] puts a plan's reasons into sentences, for all who show one to people.
 //!
@@ -23,6 +24,7 @@ pub mod goodput_table;
 pub mod observations;
 pub mod plan_file;
 pub mod policy_list;
+pub mod policy_spec;
 pub mod snapshot;
 
 mod json;
@@ -32,3 +34,4 @@ mod quote;
 
 pub use names::Names;
 pub use near::nearest;
+pub use policy_spec::{PolicySpec, PolicySpecError, parse_policy};

@@ -18,7 +18,7 @@ use crate::snapshot::{Job, Known, Snapshot};
 use crate::valuation::Stake;
 
 /// How jobs are taken to speed up: as GPUs to this power.
-const SPEEDUP_EXPONENT: f64 = 0.8;
+const SPEEDUP_EXPONENT: f64 = 0.9;
 /// How weights fall with attained service where no work is declared.
 const ATTAINED_EXPONENT: f64 = -0.2;
 /// GPU-seconds below which attained service says nothing.
@@ -121,11 +121,11 @@ mod tests {
         }
     }
 
-    #[test] // Two jobs: 1 and (32 - 1)^0.2; three: and (243 - 32)^0.2.
+    #[test] // Two jobs: 1 and (1024 - 1)^0.1; three: and (59049 - 1024)^0.1.
     fn the_shortest_weighs_most() {
         check_rank(&[Some(10.0)], &[1.0]);
-        check_rank(&[Some(10.0), Some(500.0)], &[1.987, 1.0]);
-        check_rank(&[Some(100.0), Some(10.0), Some(500.0)], &[1.987, 2.917, 1.0]);
+        check_rank(&[Some(10.0), Some(500.0)], &[2.0, 1.0]);
+        check_rank(&[Some(100.0), Some(10.0), Some(500.0)], &[2.0, 2.995, 1.0]);
     }
 
     #[test] // Of 1, 2, 3, 4 the lower quartile is 2: the unknown ranks among the short.

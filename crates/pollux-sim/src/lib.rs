@@ -2,16 +2,19 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`campaign`] | many runs: policies by workloads by seeds |
 //! | [`workload`] | which jobs arrive when: read from a file, or generated |
 //! | [`profile`] | what must be known of an application: step times, gradient noise, work |
 //! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
 //! | [`random`] | seeded random numbers, a stream for each purpose |
 //! | `driver` | the shell around the scheduler, and the laws no run may break |
 
+pub mod campaign;
 mod cluster;
 mod driver;
 pub mod interference;
 mod log;
+mod metrics;
 pub mod osdi21;
 mod outcome;
 pub mod profile;
@@ -22,4 +25,5 @@ pub mod workload;
 pub use cluster::{ClusterShape, ShapeError};
 pub use driver::{Broken, RoundStats};
 pub use log::{Event, Log, What};
+pub use metrics::{Metrics, Spread};
 pub use outcome::{JobOutcome, Run};

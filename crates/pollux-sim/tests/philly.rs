@@ -121,42 +121,10 @@ fn realistic_requests_are_the_authors() {
     }
 }
 
-/// Run times as the artifact's generator computes them.
-struct Traces(Arc<Application>);
-
-impl Runtimes for Traces {
-    fn initial_batch(&self) -> u64 {
-        self.0.limits().init_batch.into()
-    }
-
-    fn max_batch(&self) -> u64 {
-        self.0.limits().max_batch.into()
-    }
-
-    fn max_gpus(&self) -> u32 {
-        self.0.limits().max_replicas()
-    }
-
-    /// Iterations of the validation run at this batch, times what one takes: whole nodes of 4 GPUs, then the rest.
-    fn run_secs(&self, gpus: u32, batch: u64) -> Option<f64> {
-        let (limits, batch) = (self.0.limits(), u32::try_from(batch).ok()?);
-        let local = batch.div_ceil(gpus);
-        if local < limits.min_local {
-            return None;
-        }
-        let accum_steps = local.div_ceil(limits.max_local) - 1;
-        let placement: Vec<u32> = (0..gpus).step_by(4).map(|placed| (gpus - placed).min(4)).collect();
-        let time = self.0.step_time(&placement, local.div_ceil(accum_steps + 1)).ok()?;
-        let run = self.0.validation().iter().find(|run| run.batch == batch)?;
-        let last = run.epochs.get(usize::try_from(limits.n_epochs - 1).ok()?)?;
-        Some(last.iterations * time.iteration_secs(accum_steps))
-    }
-}
-
 /// The six applications; needs the table of simplices too.
-fn applications() -> Option<BTreeMap<String, Traces>> {
+fn applications() -> Option<BTreeMap<String, Arc<Application>>> {
     let applications = common::reference()?.applications.into_iter();
-    Some(applications.map(|known| (known.limits().name.to_owned(), Traces(known))).collect())
+    Some(applications.map(|known| (known.limits().name.to_owned(), known)).collect())
 }
 
 #[test] // With 14 imagenet jobs and up to 309 others, every choice has been drawn by someone.
@@ -168,14 +136,14 @@ fn tuned_requests_are_the_authors() {
         let theirs: BTreeSet<(u32, u64)> =
             jobs.iter().filter(|job| job.application == *name).map(|job| (job.gpus, job.batch)).collect();
         let ours: BTreeSet<(u32, u64)> =
-            tuned_choices(application).iter().map(|choice| (choice.gpus, choice.batch)).collect();
+            tuned_choices(application.as_ref()).iter().map(|choice| (choice.gpus, choice.batch)).collect();
         eprintln!("{name}: {ours:?}");
         assert_eq!(ours, theirs, "{name}");
     }
 }
 
 /// GPU-hours demanded on average by a job of each application, and by all of them: what they ask for, as long as it takes.
-fn demand(jobs: &[Submission], applications: &BTreeMap<String, Traces>) -> ([f64; 6], f64) {
+fn demand(jobs: &[Submission], applications: &BTreeMap<String, Arc<Application>>) -> ([f64; 6], f64) {
     let gpu_hours = |job: &Submission| {
         let secs = applications[&job.application].run_secs(job.gpus, job.batch).unwrap();
         f64::from(job.gpus) * secs / 3_600.0 / jobs.len() as f64
@@ -191,7 +159,7 @@ fn check_demand(recipe: &str, folder: &str, factor: std::ops::Range<f64>) {
     let Some(data) = data() else { return };
     let Some(applications) = applications() else { return };
     let runtimes =
-        applications.iter().map(|(name, traces)| (name.clone(), traces as &dyn Runtimes)).collect();
+        applications.iter().map(|(name, traces)| (name.clone(), traces.as_ref() as &dyn Runtimes)).collect();
     let recipe: Recipe = recipe.parse().unwrap();
     let ours: Vec<Submission> =
         (0..500).flat_map(|seed| generate(&recipe, &runtimes, seed).unwrap().jobs).collect();

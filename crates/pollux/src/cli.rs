@@ -7,6 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use pollux_model::fit::ComputeChoice;
 use pollux_model::{BatchLimits, NoiseScale};
 
+use crate::sim::args::SimCommand;
 use crate::span::Span;
 
 /// Work out what training jobs are worth on the GPUs of a shared cluster
@@ -26,7 +27,8 @@ Example:
   pollux model fit observations.csv -o json > fit.json
   pollux model goodput --params fit.json --gpus 1..16 --batch-init 128 --micro-batch 32..1024 \\
       --noise-scale 1000
-  pollux plan snapshot.json";
+  pollux plan snapshot.json
+  pollux sim run --policy pollux,tiresias --seeds 1..5";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -46,6 +48,15 @@ pub(crate) enum Command {
     /// changed anywhere. The same snapshot, policy and seed give the same plan on every machine.
     #[command(after_help = PLAN_EXAMPLE)]
     Plan(PlanArgs),
+    /// Simulate a cluster: its jobs, agents, scheduler and policy
+    ///
+    /// Agents, policies and scheduler are those of a live cluster; only the training is pretended, after profiles of
+    /// real applications. Six of them are built in, so that a first simulation needs no data.
+    #[command(after_help = SIM_EXAMPLE)]
+    Sim {
+        #[command(subcommand)]
+        command: SimCommand,
+    },
     /// Show the policies there are
     ///
     /// A policy turns a snapshot of a cluster into a plan. `pollux` is the one to use; the others are there to
@@ -56,6 +67,11 @@ pub(crate) enum Command {
         command: PolicyCommand,
     },
 }
+
+const SIM_EXAMPLE: &str = "\
+Example:
+  pollux sim run --policy pollux,tiresias --seeds 1..5
+  pollux sim workload generate:jobs=40,hours=2 > jobs.csv";
 
 const PLAN_EXAMPLE: &str = "\
 Example:
@@ -69,8 +85,8 @@ pub(crate) struct PlanArgs {
     #[arg(value_name = "SNAPSHOT.json")]
     pub(crate) snapshot: PathBuf,
 
-    /// Who plans; `pollux policy list` shows the names
-    #[arg(long, value_name = "NAME", default_value = "pollux")]
+    /// Who plans; `pollux policy list` shows the names, settings follow a colon as in pollux:tuned
+    #[arg(long, value_name = "NAME[:SETTINGS]", default_value = "pollux")]
     pub(crate) policy: String,
 
     /// Seed of all randomness
@@ -300,7 +316,7 @@ fn gpu_counts(text: &str) -> Result<Span, String> {
 }
 
 /// A whole number from 1.
-fn from_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+pub(crate) fn from_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
     let number = text.trim().parse().ok().filter(|number: &T| *number >= T::from(1));
     number.ok_or_else(|| "not a whole number from 1".to_owned())
 }

@@ -3,12 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
+use pollux_api::PolicySpecError;
 use pollux_api::fit_file::FitFileError;
 use pollux_api::observations::ObservationsError;
 use pollux_api::snapshot::SnapshotFileError;
 use pollux_model::fit::FitError;
 use pollux_model::{GpuType, InvalidLimits, InvalidParams};
 use pollux_report::RenderError;
+
+use crate::sim::failure::SimFailure;
 
 /// Exit codes: all of them, here and in `docs/reference/cli.md`.
 pub(crate) mod exit {
@@ -59,10 +62,18 @@ pub(crate) enum Failure {
     Params { path: PathBuf, source: InvalidParams },
     #[error(transparent)]
     Snapshot(#[from] SnapshotFileError),
-    #[error("there is no policy `{name}`")]
-    NoSuchPolicy { name: String, near: Option<&'static str> },
+    #[error(transparent)]
+    Policy(#[from] PolicySpecError),
+    #[error(transparent)]
+    Sim(#[from] Box<SimFailure>),
     #[error("the policy `{name}` has no fairness to choose")]
     NoFairness { name: &'static str },
+}
+
+impl From<SimFailure> for Failure {
+    fn from(failure: SimFailure) -> Self {
+        Self::Sim(Box::new(failure))
+    }
 }
 
 impl Failure {
@@ -74,7 +85,8 @@ impl Failure {
             | Self::Stdout { .. }
             | Self::Stdin { .. }
             | Self::Plot(_) => exit::FAILURE,
-            Self::NoSuchPolicy { .. } | Self::NoFairness { .. } => exit::USAGE,
+            Self::Sim(failure) => failure.exit_code(),
+            Self::Policy(_) | Self::NoFairness { .. } => exit::USAGE,
             Self::Observations(_)
             | Self::Fit { .. }
             | Self::NothingToTest { .. }
@@ -93,10 +105,8 @@ impl Failure {
             Self::Observations(error) => error.hint(),
             Self::FitFile(error) => error.hint(),
             Self::Snapshot(error) => error.hint(),
-            Self::NoSuchPolicy { near: Some(near), .. } => {
-                Some(format!("did you mean `{near}`? `pollux policy list` shows all of them"))
-            }
-            Self::NoSuchPolicy { .. } => Some("`pollux policy list` shows all of them".to_owned()),
+            Self::Policy(error) => error.hint(),
+            Self::Sim(failure) => failure.hint(),
             Self::NoFairness { .. } => Some("leave out `--fairness`, or plan with `pollux`".to_owned()),
             Self::NothingToTest { fitted, .. } => {
                 Some(format!("the fit is of {}; the column `gpu_type` tells GPUs apart", list(fitted)))

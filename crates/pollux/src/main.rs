@@ -6,6 +6,7 @@ mod model;
 mod output;
 mod plan;
 mod policy;
+mod sim;
 mod span;
 mod text;
 
@@ -16,6 +17,7 @@ use clap::Parser as _;
 use cli::{Cli, Command, ModelCommand, PolicyCommand};
 use failure::{Failure, exit};
 use output::Output;
+use sim::args::SimCommand;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -40,6 +42,9 @@ fn run(command: &Command) -> Result<Output, Failure> {
     match command {
         Command::Model { command: ModelCommand::Fit(args) } => model::fit::run(args),
         Command::Model { command: ModelCommand::Goodput(args) } => model::goodput::run(args),
+        Command::Sim { command: SimCommand::Run(args) } => sim::run::run(args),
+        Command::Sim { command: SimCommand::Workload(args) } => sim::workload::run(args),
+        Command::Sim { command: SimCommand::Profile(args) } => sim::profile::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Policy { command: PolicyCommand::List(args) } => Ok(policy::list(args)),
     }

@@ -1,7 +1,7 @@
 //! `pollux plan`.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pollux_api::plan_file::{self, PlanFile};
 use pollux_api::snapshot::NamedSnapshot;
@@ -13,13 +13,13 @@ use crate::cli::{PlainOutput, PlanArgs};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::policy;
-use crate::text::{self, Align, Table, percent, significant};
+use crate::text::{self, Align, Table, duration, percent, significant};
 
 /// Nodes of an allocation that the table shows; `-o json` has all of them.
 const SHOWN_NODES: usize = 4;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Output, Failure> {
-    let policy = policy::by_name(&args.policy, args.fairness)?;
+    let (spec, policy) = policy::chosen(&args.policy, args.fairness)?;
     let (label, bytes) = output::read_or_stdin(&args.snapshot)?;
     let named = NamedSnapshot::read(&label, &bytes)?;
     let NamedSnapshot { snapshot, names } = &named;
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Output, Failure> {
     let data = match args.output {
         PlainOutput::Text => to_text(&plan, names),
         PlainOutput::Json => {
-            let (policy, seed, fairness) = (policy.about().name, args.seed, args.fairness);
-            PlanFile { plan: &plan, names, policy, seed, fairness }.to_json()
+            let (policy, seed, fairness) = (spec.to_string(), args.seed, args.fairness);
+            PlanFile { plan: &plan, names, policy: &policy, seed, fairness }.to_json()
         }
     };
     Ok(Output { data, notes, file: None })
@@ -76,7 +76,7 @@ fn allocations(plan: &Plan, names: &Names) -> String {
 }
 
 /// `rack-0=4 rack-1=4`.
-fn nodes(allocation: &Allocation, names: &Names) -> String {
+pub(crate) fn nodes(allocation: &Allocation, names: &Names) -> String {
     let n_nodes = allocation.iter().count();
     let shown = if n_nodes > SHOWN_NODES { SHOWN_NODES - 1 } else { n_nodes };
     let mut nodes: Vec<String> = allocation
@@ -128,16 +128,6 @@ fn by_priority(starved: Starved) -> String {
     let parts = parts.collect::<Vec<_>>().join(", ");
     let total = text::count(starved.total() as usize, "job");
     if parts.is_empty() { total } else { format!("{total} ({parts})") }
-}
-
-/// `1.25 ms`, `3.20 s`.
-fn duration(time: Duration) -> String {
-    let secs = time.as_secs_f64();
-    if secs < 1.0 {
-        format!("{} ms", significant(1e3 * secs, 3))
-    } else {
-        format!("{} s", significant(secs, 3))
-    }
 }
 
 #[cfg(test)]
@@ -196,11 +186,5 @@ job-1 waits.
         };
         let text = quality(&plan(Some(unbounded)));
         assert!(text.contains("bound    none was found\nstarved  0 jobs; no plan has fewer\n"), "{text}");
-    }
-
-    #[test]
-    fn times_have_three_digits() {
-        assert_eq!(duration(Duration::from_micros(1_250)), "1.25 ms");
-        assert_eq!(duration(Duration::from_millis(3_200)), "3.20 s");
     }
 }

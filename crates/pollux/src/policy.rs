@@ -1,30 +1,24 @@
-//! `pollux policy`, and the choice of a policy by its name.
+//! `pollux policy`, and the choice of a policy by its text.
 
-use pollux_api::{nearest, policy_list};
-use pollux_policy::{About, AnyPolicy, Pollux, Settings, policies};
+use pollux_api::{PolicySpec, policy_list};
+use pollux_policy::{About, AnyPolicy, policies};
 
 use crate::cli::{PlainOutput, PolicyListArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::text::{Align, Table};
 
-/// Other names that policies go by.
-const ALIASES: [(&str, &str); 1] = [("pollux-ga", "pollux-ga-paper")];
-
-/// The policy of this name; where it has a fairness to choose, with this one.
-pub(crate) fn by_name(name: &str, fairness: Option<f64>) -> Result<Box<dyn AnyPolicy>, Failure> {
-    let meant = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, meant)| meant);
-    let Some(policy) = policies().into_iter().find(|policy| policy.about().name == meant) else {
-        let names: Vec<&'static str> = policies().iter().map(|policy| policy.about().name).collect();
-        return Err(Failure::NoSuchPolicy { name: name.to_owned(), near: nearest(name, names) });
-    };
-    match (fairness, policy.about().name) {
-        (None, _) => Ok(policy),
-        (Some(fairness), "pollux") => {
-            Ok(Box::new(Pollux { settings: Settings { fairness, ..Settings::PAPER } }))
+/// The policy that this text describes; where it has a fairness to choose, with this one.
+pub(crate) fn chosen(text: &str, fairness: Option<f64>) -> Result<(PolicySpec, Box<dyn AnyPolicy>), Failure> {
+    let spec: PolicySpec = text.parse()?;
+    let policy = match fairness {
+        None => spec.policy(),
+        Some(fairness) => {
+            let other = spec.with_fairness(fairness);
+            other.ok_or(Failure::NoFairness { name: spec.name() })?.policy()
         }
-        (Some(_), name) => Err(Failure::NoFairness { name }),
-    }
+    };
+    Ok((spec, policy))
 }
 
 /// `pollux policy list`.
@@ -49,28 +43,17 @@ fn to_text(policies: &[About]) -> String {
 mod tests {
     use super::*;
 
-    fn failure(name: &str, fairness: Option<f64>) -> String {
-        by_name(name, fairness).err().map_or_else(String::new, |failure| failure.report())
-    }
-
-    #[test]
-    fn every_policy_is_found_by_its_name() {
-        for policy in policies() {
-            let name = policy.about().name;
-            assert_eq!(by_name(name, None).ok().map(|found| found.about()), Some(policy.about()));
-        }
-        for (alias, meant) in ALIASES {
-            assert!(policies().iter().all(|policy| policy.about().name != alias), "{alias} hides a policy");
-            let found = by_name(alias, None).ok().map(|found| found.about().name);
-            assert!(found.is_none_or(|name| name == meant));
-        }
+    fn failure(text: &str, fairness: Option<f64>) -> String {
+        chosen(text, fairness).err().map_or_else(String::new, |failure| failure.report())
     }
 
     #[test]
     fn fairness_is_for_those_who_have_one() {
-        assert!(by_name("pollux", Some(0.0)).is_ok());
-        for policy in policies().iter().filter(|policy| policy.about().name != "pollux") {
-            assert!(failure(policy.about().name, Some(0.0)).contains("has no fairness"));
+        let have_one = ["pollux", "pollux-size-aware"];
+        for name in policies().iter().map(|policy| policy.about().name) {
+            assert!(chosen(name, None).is_ok(), "{name}");
+            let failure = failure(name, Some(0.0));
+            assert_eq!(failure.contains("has no fairness"), !have_one.contains(&name), "{name}: {failure}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Tables and numbers for people.
 
+use std::time::Duration;
+
 /// Which side of its column a cell keeps to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Align {
@@ -72,6 +74,16 @@ pub(crate) fn range((first, last): (u32, u32)) -> String {
     if first == last { first.to_string() } else { format!("{first} to {last}") }
 }
 
+/// `1.25 ms`, `3.20 s`.
+pub(crate) fn duration(time: Duration) -> String {
+    let secs = time.as_secs_f64();
+    if secs < 1.0 {
+        format!("{} ms", significant(1e3 * secs, 3))
+    } else {
+        format!("{} s", significant(secs, 3))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +120,11 @@ mod tests {
         table.push(["a".to_owned(), "1000000".to_owned(), "x".to_owned()]);
         table.push(["a long name".to_owned(), "-".to_owned(), String::new()]);
         assert_eq!(table.render(), "NAME           COUNT\na            1000000  x\na long name        -\n");
+    }
+
+    #[test]
+    fn times_have_three_digits() {
+        assert_eq!(duration(Duration::from_micros(1_250)), "1.25 ms");
+        assert_eq!(duration(Duration::from_millis(3_200)), "3.20 s");
     }
 }

@@ -9,8 +9,12 @@ fn commands_print_what_they_did() {
     std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
     trycmd::TestCases::new()
         .env("COLUMNS", "100")
+        // Where nothing is set, no data is found.
+        .env("POLLUX_DATA", "")
+        .env("POLLUX_OSDI21_TABLE", "")
         .case("crates/pollux/tests/cmd/*.md")
         .case("crates/pollux/tests/cmd/*.toml")
         .case("docs/reference/cli.md")
-        .case("docs/guides/own-table.md");
+        .case("docs/guides/own-table.md")
+        .case("docs/guides/simulate.md");
 }

@@ -23,6 +23,7 @@ pub mod file;
 pub mod job;
 pub mod mesh;
 pub mod progress;
+mod runtimes;
 pub mod simulation;
 pub mod throughput;
 pub mod traces;

@@ -87,6 +87,18 @@ enum Rule {
     Fixed(FixedBatch),
 }
 
+impl Rule {
+    /// Most GPUs that have a batch each.
+    fn most_gpus(&self, limits: &Limits) -> u32 {
+        let most = match self {
+            Self::Agent(agent) if agent.is_pinned() => 1,
+            Self::Agent(_) => limits.max_replicas(),
+            Self::Fixed(fixed) => fixed.target / limits.min_local,
+        };
+        most.clamp(1, MOST_GPUS)
+    }
+}
+
 impl BatchRule for Rule {
     fn observe(&mut self, observation: &Observation) {
         match self {
@@ -366,15 +378,10 @@ impl<'a> Simulation<'a> {
 /// What the scheduler is told of a job.
 fn spec(job: &SimJob<'_>) -> JobSpec {
     let limits = job.application.limits();
-    let most = match &job.rule {
-        Rule::Agent(agent) if agent.is_pinned() => 1,
-        Rule::Agent(_) => limits.max_replicas().min(MOST_GPUS),
-        Rule::Fixed(_) => MOST_GPUS,
-    };
     let work = progress::progress_after(job.application.validation(), limits.n_epochs).ok();
     JobSpec {
         application: Some(job.submission.application.as_str().into()),
-        max_gpus: Some(most),
+        max_gpus: Some(job.rule.most_gpus(limits)),
         request: Some(Request { gpus: job.submission.gpus }),
         adapts: true,
         work: work.map(|work| work * f64::from(limits.init_batch)),
@@ -386,13 +393,8 @@ fn spec(job: &SimJob<'_>) -> JobSpec {
 fn alone_secs(sim: &SimJob<'_>, adapts: bool, gpus: u32) -> Option<f64> {
     let limits = sim.application.limits();
     let mut rule = rule(adapts, limits, sim.submission);
-    let most = match &rule {
-        Rule::Agent(agent) if agent.is_pinned() => 1,
-        Rule::Agent(_) => limits.max_replicas(),
-        Rule::Fixed(fixed) => (fixed.target / limits.min_local).max(1),
-    };
     let mut job = Job::new(sim.application.clone());
-    job.reallocate(&packed(gpus.min(most).min(MOST_GPUS)), &mut rule);
+    job.reallocate(&packed(gpus.min(rule.most_gpus(limits))), &mut rule);
     while job.completed_at_secs().is_none() {
         job.advance(3_600, 0.0, &mut rule).ok()?;
     }

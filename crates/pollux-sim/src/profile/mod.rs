@@ -6,6 +6,7 @@
 //! | how long does a step take? | [`StepTimes`], shapes with lines between them |
 //! | what is a step worth, and when is the work done? | [`Training`] |
 //! | how is it written down? | [`parse_profile`], [`write_profile`]; `docs/reference/application-profile.md` |
+//! | how long does it take on the nodes of a cluster? | [`PackedOn`] |
 //! | where do profiles come from? | [`builtin`], [`read_profiles`], [`make_profile`] from measurements |
 //!
 //! ```
@@ -22,6 +23,7 @@ mod builtin;
 mod error;
 mod format;
 mod make;
+mod packed;
 mod step_times;
 mod training;
 
@@ -30,6 +32,7 @@ pub use builtin::builtin;
 pub use error::{FieldProblem, ProfileError};
 pub use format::{parse_profile, read_profile, read_profiles, write_profile};
 pub use make::{MakeRequest, make_profile};
+pub use packed::PackedOn;
 pub use step_times::{Shape, StepTimes};
 pub use training::{MOST_NOISE, Training};
 

@@ -52,7 +52,8 @@ pub fn write_workload(workload: &Workload) -> String {
     text
 }
 
-fn quoted(field: &str) -> Cow<'_, str> {
+/// A field of CSV, in quotes where it must be.
+pub(crate) fn quoted(field: &str) -> Cow<'_, str> {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\"")).into()
     } else {

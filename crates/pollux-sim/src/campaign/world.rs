@@ -1,0 +1,104 @@
+//! Where the jobs of a campaign run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pollux_policy::AnyPolicy;
+
+use crate::cluster::ClusterShape;
+use crate::outcome::Run;
+use crate::profile::{PackedOn, Profile};
+use crate::workload::{GenerateError, Known, Recipe, Runtimes, Workload, generate};
+use crate::{osdi21, simulation};
+
+/// A simulated world, but for its seed.
+#[derive(Clone, Debug)]
+pub enum World {
+    /// Jobs train as their applications' profiles say; nothing ticks.
+    Profiles {
+        /// The profiles by name.
+        profiles: BTreeMap<String, Arc<Profile>>,
+        /// All else.
+        options: simulation::Options,
+    },
+    /// The authors' artifact, turn by turn.
+    Osdi21 {
+        /// Its applications by name.
+        applications: BTreeMap<String, Arc<osdi21::Application>>,
+        /// All else.
+        options: osdi21::Options,
+    },
+}
+
+/// A run that a world cannot have.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WorldError {
+    /// Among profiles.
+    #[error(transparent)]
+    Profiles(#[from] simulation::SimulationError),
+    /// In the artifact's world.
+    #[error(transparent)]
+    Osdi21(#[from] osdi21::SimulationError),
+}
+
+impl World {
+    /// The nodes.
+    pub fn cluster(&self) -> &ClusterShape {
+        match self {
+            Self::Profiles { options, .. } => &options.cluster,
+            Self::Osdi21 { options, .. } => &options.cluster,
+        }
+    }
+
+    /// What a reader of workloads must know of the applications.
+    pub fn known(&self) -> Vec<Known<'_>> {
+        match self {
+            Self::Profiles { profiles, .. } => profiles.values().map(|profile| profile.known()).collect(),
+            Self::Osdi21 { applications, .. } => {
+                let known = osdi21::Limits::known().into_iter();
+                known.filter(|known| applications.contains_key(known.name)).collect()
+            }
+        }
+    }
+
+    /// A workload after a recipe, of the applications of this world on its nodes.
+    pub fn generate(&self, recipe: &Recipe, seed: u64) -> Result<Workload, GenerateError> {
+        match self {
+            Self::Profiles { profiles, options } => {
+                generate_on(&options.cluster, profiles.values(), recipe, seed)
+            }
+            Self::Osdi21 { applications, .. } => {
+                let named = applications.iter();
+                let runtimes = named.map(|(name, known)| (name.clone(), known.as_ref() as &dyn Runtimes));
+                generate(recipe, &runtimes.collect(), seed)
+            }
+        }
+    }
+
+    /// Runs a workload.
+    pub fn simulate(&self, jobs: &Workload, policy: &dyn AnyPolicy, seed: u64) -> Result<Run, WorldError> {
+        match self {
+            Self::Profiles { profiles, options } => {
+                let options = simulation::Options { seed, ..options.clone() };
+                Ok(simulation::simulate(jobs, profiles, policy, &options)?)
+            }
+            Self::Osdi21 { applications, options } => {
+                let options = osdi21::Options { seed, ..options.clone() };
+                Ok(osdi21::simulate(jobs, applications, policy, &options)?)
+            }
+        }
+    }
+}
+
+/// A workload after a recipe, of applications with these profiles on the nodes of a cluster.
+pub(super) fn generate_on<'a>(
+    cluster: &ClusterShape,
+    profiles: impl Iterator<Item = &'a Arc<Profile>>,
+    recipe: &Recipe,
+    seed: u64,
+) -> Result<Workload, GenerateError> {
+    let packed: Vec<PackedOn<'_>> =
+        profiles.filter_map(|profile| PackedOn::cluster(profile, cluster)).collect();
+    let runtimes = packed.iter().map(|packed| (packed.profile.name().to_owned(), packed as &dyn Runtimes));
+    generate(recipe, &runtimes.collect(), seed)
+}

@@ -1,0 +1,198 @@
+//! The arguments of `pollux sim`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use pollux_sim::ClusterShape;
+use pollux_sim::simulation::RestartCost;
+
+use super::seeds::Seeds;
+use crate::cli::{PlainOutput, from_one};
+
+#[derive(Subcommand)]
+pub(crate) enum SimCommand {
+    /// Run workloads under policies, and compare how they fare
+    ///
+    /// Every policy goes through every workload with every seed. Jobs pretend to train as measured ones did; agents,
+    /// policies and scheduler are those of a live cluster. Prints completion times, fairness, and how well the
+    /// cluster was used, with means and standard deviations over seeds.
+    #[command(after_help = RUN_EXAMPLE)]
+    Run(Box<RunArgs>),
+    /// Generate a workload, and print it as CSV
+    ///
+    /// After the recipe of the Pollux paper: 160 jobs over 8 hours unless the recipe says otherwise. The same recipe,
+    /// seed, profiles and cluster give the same workload on every machine.
+    #[command(after_help = WORKLOAD_EXAMPLE)]
+    Workload(WorkloadArgs),
+    /// Make a profile of an application from measurements, and print it as JSON
+    ///
+    /// Reads `placements.csv`, `validation-BATCH.csv` for each batch trained with, and `scalability.csv` if there is
+    /// one. Put what is printed into a folder and give that folder to `pollux sim run --traces`.
+    #[command(after_help = PROFILE_EXAMPLE)]
+    Profile(ProfileArgs),
+}
+
+const RUN_EXAMPLE: &str = "\
+Example:
+  pollux sim run --policy pollux,tiresias,optimus --seeds 1..5
+  pollux sim run --policy pollux:tuned,fifo --workload jobs.csv --cluster 8x8:t4 --out results
+  pollux sim run --policy pollux --workload generate:jobs=40,hours=2 --show bert-3
+  pollux sim run --policy tiresias --workload workloads --compat osdi21 --traces traces";
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// Who plans, separated by commas; settings follow a colon, as in pollux:tuned+fairness=0
+    #[arg(long, value_name = "NAME[:SETTINGS],..", required = true, value_delimiter = ',')]
+    pub(crate) policy: Vec<String>,
+
+    /// A CSV file, a folder of them, or a recipe such as generate:load=1.5; may be given several times
+    #[arg(long, value_name = "FILE|DIR|generate[:..]", default_value = "generate")]
+    pub(crate) workload: Vec<String>,
+
+    /// Profiles of the applications: a folder of JSON files, or `builtin`; with --compat the authors' traces
+    /// [default: builtin]
+    #[arg(long, value_name = "DIR|builtin")]
+    pub(crate) traces: Option<PathBuf>,
+
+    /// Nodes x GPUs of each : their type; several such after commas
+    #[arg(long, value_name = "SHAPE", default_value = "16x4:t4")]
+    pub(crate) cluster: ClusterShape,
+
+    /// Seeds, both ends included, such as 1..5; generated workloads differ by seed
+    #[arg(long, value_name = "RANGE", default_value = "1")]
+    pub(crate) seeds: Seeds,
+
+    /// Repeat another simulator's world instead, to the digit
+    #[arg(long, value_name = "NAME")]
+    pub(crate) compat: Option<Compat>,
+
+    /// With --compat: the table that `cargo xtask osdi21-table` makes [default: target/osdi21-table.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) table: Option<PathBuf>,
+
+    /// With --compat: Optimus without the artifact's mistake in counting what is left
+    #[arg(long)]
+    pub(crate) repaired: bool,
+
+    /// Time between rounds [default: the policy's own]
+    #[arg(long, value_name = "SECS", value_parser = round)]
+    pub(crate) round: Option<f64>,
+
+    /// What a restart costs; `application` for what each profile says [default: 30]
+    #[arg(long, value_name = "SECS|application")]
+    pub(crate) restart: Option<RestartCost>,
+
+    /// The part of its speed that a distributed job loses beside another, from 0 to below 1
+    #[arg(long, value_name = "PART", default_value = "0", value_parser = interference)]
+    pub(crate) interference: f64,
+
+    /// Spread of what agents measure: 0.1 is 10 % [default: 0]
+    #[arg(long, value_name = "PART", value_parser = noise)]
+    pub(crate) noise: Option<f64>,
+
+    /// New jobs build on what earlier ones of their application learned
+    #[arg(long)]
+    pub(crate) history: bool,
+
+    /// Runs at a time; results are the same for any number [default: as many as there are cores]
+    #[arg(long, value_name = "COUNT", value_parser = from_one::<u32>)]
+    pub(crate) threads: Option<u32>,
+
+    /// Also tell the story of this job, from the first policy's first run
+    #[arg(long, value_name = "JOB")]
+    pub(crate) show: Option<String>,
+
+    /// What to print
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: PlainOutput,
+
+    /// Also keep results.json, and the jobs and the timeline of each run, in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compat {
+    /// The artifact of the Pollux paper
+    Osdi21,
+}
+
+const WORKLOAD_EXAMPLE: &str = "\
+Example:
+  pollux sim workload > jobs.csv
+  pollux sim workload generate:jobs=40,hours=2,requests=realistic --seed 3";
+
+#[derive(Args)]
+pub(crate) struct WorkloadArgs {
+    /// The recipe
+    #[arg(value_name = "generate[:..]", default_value = "generate")]
+    pub(crate) recipe: String,
+
+    /// Seed of all chance
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Profiles of the applications: a folder of JSON files, or `builtin`
+    #[arg(long, value_name = "DIR|builtin", default_value = "builtin")]
+    pub(crate) profiles: PathBuf,
+
+    /// The cluster that users ask for GPUs of
+    #[arg(long, value_name = "SHAPE", default_value = "16x4:t4")]
+    pub(crate) cluster: ClusterShape,
+}
+
+const PROFILE_EXAMPLE: &str = "\
+Example:
+  pollux sim profile --traces measured/resnet --name resnet --gpu-type a100 > profiles/resnet.json
+  pollux sim run --policy pollux --traces profiles --workload jobs.csv --cluster 4x8:a100";
+
+#[derive(Args)]
+pub(crate) struct ProfileArgs {
+    /// The folder of measurements
+    #[arg(long, value_name = "DIR")]
+    pub(crate) traces: PathBuf,
+
+    /// What workloads call the application
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// The GPUs that were measured
+    #[arg(long, value_name = "NAME", default_value = "t4")]
+    pub(crate) gpu_type: String,
+
+    /// Largest batch of one GPU and one pass [default: the largest measured]
+    #[arg(long, value_name = "SAMPLES", value_parser = from_one::<u32>)]
+    pub(crate) micro_max: Option<u32>,
+
+    /// Epochs to completion [default: as many as were run]
+    #[arg(long, value_name = "COUNT", value_parser = from_one::<u32>)]
+    pub(crate) epochs: Option<u32>,
+
+    /// What a restart costs
+    #[arg(long, value_name = "SECS", default_value = "30", value_parser = secs)]
+    pub(crate) restart: f64,
+
+    /// Where the measurements come from; it will stand in the profile [default: the folder's name]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) source: Option<String>,
+}
+
+fn round(text: &str) -> Result<f64, String> {
+    number(text, "not a number of seconds from 1 to 86400", |secs| (1.0..=86_400.0).contains(&secs))
+}
+
+fn secs(text: &str) -> Result<f64, String> {
+    number(text, "not a number of seconds from 0 to 86400", |secs| (0.0..=86_400.0).contains(&secs))
+}
+
+fn interference(text: &str) -> Result<f64, String> {
+    number(text, "not a number from 0 to below 1", |part| (0.0..1.0).contains(&part))
+}
+
+fn noise(text: &str) -> Result<f64, String> {
+    number(text, "not a number from 0 to 1", |part| (0.0..=1.0).contains(&part))
+}
+
+fn number(text: &str, otherwise: &str, is_good: impl Fn(f64) -> bool) -> Result<f64, String> {
+    text.trim().parse().ok().filter(|number| is_good(*number)).ok_or_else(|| otherwise.to_owned())
+}

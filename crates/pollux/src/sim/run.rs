@@ -1,0 +1,103 @@
+//! `pollux sim run`.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+use pollux_api::PolicySpec;
+use pollux_model::JobId;
+use pollux_sim::Run;
+use pollux_sim::campaign::{Campaign, Cell, Contender, Record, World, results_json};
+
+use super::args::RunArgs;
+use super::failure::SimFailure;
+use super::files::Folder;
+use super::progress::Bar;
+use super::{inputs, story, table};
+use crate::cli::PlainOutput;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::text::{count, duration};
+
+pub(crate) fn run(args: &RunArgs) -> Result<Output, Failure> {
+    inputs::check(args)?;
+    let contenders = args.policy.iter().map(|text| contender(text)).collect::<Result<Vec<_>, _>>()?;
+    let world = inputs::world(args)?;
+    let sources = inputs::sources(&args.workload, &world)?;
+    let campaign =
+        Campaign::new(contenders, &sources, &args.seeds.numbers(), world).map_err(SimFailure::from)?;
+    let shown = shown(args, &campaign)?;
+    let folder = args.out.as_deref().map(|path| Folder::create(path, &campaign)).transpose()?;
+
+    let began = Instant::now();
+    let n_threads = threads(args).min(campaign.n_runs());
+    let (records, story) = execute(&campaign, n_threads, shown, folder.as_ref())?;
+    let (n_runs, took) = (count(records.len(), "run"), duration(began.elapsed()));
+    let notes = vec![format!("simulated {n_runs} in {took} on {}", count(n_threads, "thread"))];
+
+    let compat = args.compat.map(|_| "osdi21");
+    let json = || results_json(campaign.world().cluster(), compat, &records);
+    let data = match args.output {
+        PlainOutput::Text => {
+            let traces = traces(campaign.world(), args.traces.as_deref());
+            let tables = table::render(&records, args.seeds, campaign.world(), &traces);
+            story.map_or(tables.clone(), |story| format!("{tables}\n{story}"))
+        }
+        PlainOutput::Json => json(),
+    };
+    let file = folder.map(|folder| (folder.results(), json().into_bytes()));
+    Ok(Output { data, notes, file })
+}
+
+fn contender(text: &str) -> Result<Contender, Failure> {
+    let spec: PolicySpec = text.parse()?;
+    Ok(Contender { label: text.trim().to_owned(), policy: spec.policy() })
+}
+
+/// The job whose story is to be told, which the first run must have.
+fn shown(args: &RunArgs, campaign: &Campaign) -> Result<Option<JobId>, SimFailure> {
+    match (&args.show, campaign.cells().next()) {
+        (Some(job), Some(first)) => story::find(job, first.jobs).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn threads(args: &RunArgs) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    args.threads.map_or_else(cores, |threads| threads as usize)
+}
+
+/// Makes all runs. Of each its files are written when it is done, so that no more than one is held in memory per thread.
+fn execute(
+    campaign: &Campaign,
+    n_threads: usize,
+    shown: Option<JobId>,
+    folder: Option<&Folder>,
+) -> Result<(Vec<Record>, Option<String>), Failure> {
+    let bar = Bar::new(campaign.n_runs());
+    let keep = |cell: &Cell<'_>, run: &Run| -> Result<Option<String>, Failure> {
+        if let Some(folder) = folder {
+            folder.keep(cell, run)?;
+        }
+        Ok(shown.filter(|_| cell.index == 0).map(|job| story::tell(job, cell, run)))
+    };
+    let results = campaign.execute(n_threads, |n_done| bar.at(n_done), keep).map_err(SimFailure::from)?;
+    let mut told = None;
+    let mut records = Vec::with_capacity(results.len());
+    for (record, kept) in results {
+        told = told.or(kept?);
+        records.push(record);
+    }
+    Ok((records, told))
+}
+
+/// What the jobs' behaviour comes from.
+fn traces(world: &World, traces: Option<&Path>) -> String {
+    match (world, traces) {
+        (World::Osdi21 { .. }, _) => "the authors' traces in the world of their artifact (osdi21)".to_owned(),
+        (World::Profiles { .. }, Some(path)) if path != Path::new("builtin") => {
+            format!("profiles of {}", path.display())
+        }
+        _ => "built-in profiles".to_owned(),
+    }
+}
