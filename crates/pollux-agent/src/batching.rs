@@ -77,11 +77,14 @@ pub(crate) fn better_within_reach(
     let goodput = |plan| model.goodput(placement, plan).useful_samples_per_sec();
     let here = goodput(from);
     let factor = goodput(model.best_batch(placement)?) / here;
+    if factor <= settings.worthwhile {
+        return None;
+    }
     let (low, high) = reach(settings, from.global());
     let limits = model.limits().within(low, high)?;
     let near = GoodputModel::new(model.params().clone(), model.noise(), limits).ok()?;
     let plan = near.best_batch(placement)?;
-    (factor > settings.worthwhile && goodput(plan) > here).then_some((plan, factor))
+    (goodput(plan) > here).then_some((plan, factor))
 }
 
 fn reach(settings: &AgentSettings, batch: GlobalBatch) -> (GlobalBatch, GlobalBatch) {

@@ -11,6 +11,8 @@ use crate::input::NodeSpec;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     nodes: BTreeMap<NodeId, Entry>,
+    /// GPUs of the largest node, and of all.
+    sizes: (u32, u32),
 }
 
 #[derive(Clone, Debug)]
@@ -28,10 +30,12 @@ impl Ledger {
 
     pub(crate) fn join(&mut self, node: NodeId, spec: NodeSpec) {
         self.nodes.insert(node, Entry { spec, state: NodeState::Ready, others: 0, held: 0 });
+        self.measure();
     }
 
     pub(crate) fn lose(&mut self, node: NodeId) {
         self.nodes.remove(&node);
+        self.measure();
     }
 
     pub(crate) fn set_state(&mut self, node: NodeId, state: NodeState) {
@@ -106,8 +110,12 @@ impl Ledger {
 
     /// GPUs of the largest node, and of all.
     pub(crate) fn sizes(&self) -> (u32, u32) {
+        self.sizes
+    }
+
+    fn measure(&mut self) {
         let gpus = || self.nodes.values().map(|entry| entry.spec.gpus);
-        (gpus().max().unwrap_or(0), gpus().fold(0, u32::saturating_add))
+        self.sizes = (gpus().max().unwrap_or(0), gpus().fold(0, u32::saturating_add));
     }
 
     /// GPUs held of a node; none if it is not there.

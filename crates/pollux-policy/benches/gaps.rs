@@ -39,7 +39,7 @@ struct Row {
 }
 
 /// The first of the seeds that are reported; no setting was chosen by looking at these.
-const FIRST_SEED: u64 = 4_001;
+const FIRST_SEED: u64 = 5_001;
 
 /// One more job among this many: at most this part of a cold plan's time, and at most so many seconds.
 const REPLAN_PART: f64 = 0.1;

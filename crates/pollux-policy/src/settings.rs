@@ -111,7 +111,7 @@ impl Effort {
     /// The default, the same everywhere. Who stays is never farther from the best than `in_place`: a search that
     /// ends at `good_enough` and gains no more than `epsilon` began below their sum.
     pub const DEFAULT: Self =
-        Self { per_job: 400, at_least: 20_000, good_enough: 5e-4, in_place: 8e-4, epsilon: 3e-4 };
+        Self { per_job: 200, at_least: 20_000, good_enough: 5e-4, in_place: 8e-4, epsilon: 3e-4 };
 
     /// Units of work for so many jobs.
     pub fn budget(&self, n_jobs: usize) -> u64 {

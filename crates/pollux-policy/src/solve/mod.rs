@@ -262,7 +262,7 @@ impl<'p> Climb<'p, '_> {
 
     /// Improves until nothing has improved for long. Says why the whole search should end, if it should.
     fn climb(&self, search: &mut Search<'p>, slice: u64) -> Option<Stopped> {
-        let patience = 1_000 + 60 * self.problem.jobs.len() as u64;
+        let patience = (500 + 40 * self.problem.jobs.len() as u64).min(4_000);
         let mut last_gain = search.units;
         let mut round = 0_u32;
         if self.is_good(&search.state) {
