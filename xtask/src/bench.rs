@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 
 use crate::python::Python;
-use crate::{metadata, shell};
+use crate::{metadata, shell, tasks};
 
 /// Names the interpreter for benchmarks that run an implementation in Python beside ours.
 const PYTHON_VARIABLE: &str = "POLLUX_BENCH_PYTHON";
@@ -31,6 +31,14 @@ const PYTHONS: &[(&str, Python)] = &[
     ),
 ];
 
+/// How much is measured. Each benchmark decides what to make of it; most know no longer form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    Quick,
+    Usual,
+    Full,
+}
+
 /// One benchmark target of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Bench {
@@ -38,8 +46,9 @@ struct Bench {
     name: String,
 }
 
-/// Runs the named benchmark, or all of them, perhaps in short form.
-pub(crate) fn run(name: Option<&str>, quick: bool) -> Result<()> {
+/// Runs the named benchmark, or all of them.
+pub(crate) fn run(name: Option<&str>, length: Length) -> Result<()> {
+    let data = tasks::data()?;
     let all: Vec<Bench> = metadata::load()?
         .into_iter()
         .flat_map(|member| {
@@ -55,9 +64,15 @@ pub(crate) fn run(name: Option<&str>, quick: bool) -> Result<()> {
         if let Some((_, python)) = PYTHONS.iter().find(|(name, _)| *name == bench.name) {
             cargo.env(PYTHON_VARIABLE, python.prepare()?);
         }
-        if quick {
-            cargo.args(["--", "--quick"]);
+        if let Some(data) = &data {
+            // Benchmarks run in the folder of their crate, where a relative path would lead elsewhere.
+            cargo.env(tasks::DATA_VARIABLE, data);
         }
+        match length {
+            Length::Quick => cargo.args(["--", "--quick"]),
+            Length::Usual => &mut cargo,
+            Length::Full => cargo.args(["--", "--full"]),
+        };
         shell::run(&mut cargo)?;
     }
     Ok(())

@@ -19,12 +19,15 @@ use std::process::ExitCode;
 
 /// What `cargo xtask help` shows: usage and purpose of every task.
 const HELP: &[(&str, &str)] = &[
-    ("demo", "Fit a model to the example observations and plot its goodput"),
+    ("demo", "Simulate the example workload under several schedulers and tell the story of one job"),
     ("check", "Formatting, lints, documentation and `tidy`, all without running a test"),
     ("tidy", "Invariants cargo cannot express: crate edges, the pure ring, files, links"),
     ("test", "`check`, then every test; needs nothing but Rust"),
     ("test-all [--rest]", "`test`, then every benchmark in short form; --rest leaves `test` out"),
-    ("bench [NAME] [--quick]", "Run one benchmark or all of them; `fit` prepares Python to compare with"),
+    (
+        "bench [NAME] [--quick | --full]",
+        "Run one benchmark or all of them, shorter or longer; prepares Python where one compares with it",
+    ),
     ("osdi21-table", "Bake the table the OSDI'21 job model interpolates with; prepares Python and SciPy"),
     ("help", "Show this list"),
 ];
@@ -43,7 +46,7 @@ enum Task {
     /// No name means every benchmark.
     Bench {
         name: Option<String>,
-        quick: bool,
+        length: bench::Length,
     },
     Osdi21Table,
     Help,
@@ -74,7 +77,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::run(),
         Task::Test => tasks::test(),
         Task::TestAll { rest } => tasks::test_all(rest),
-        Task::Bench { name, quick } => bench::run(name.as_deref(), quick),
+        Task::Bench { name, length } => bench::run(name.as_deref(), length),
         Task::Osdi21Table => tasks::osdi21_table(),
         Task::Help => {
             print!("{}", help());
@@ -98,7 +101,13 @@ fn parse(args: &[String]) -> Result<Task, String> {
         "test-all" => (Task::TestAll { rest: flags.contains(&"--rest") }, &["--rest"][..], 0),
         "bench" => {
             let name = values.first().map(ToString::to_string);
-            (Task::Bench { name, quick: flags.contains(&"--quick") }, &["--quick"][..], 1)
+            let length = match (flags.contains(&"--quick"), flags.contains(&"--full")) {
+                (false, false) => bench::Length::Usual,
+                (true, false) => bench::Length::Quick,
+                (false, true) => bench::Length::Full,
+                (true, true) => return Err("`bench` takes `--quick` or `--full`, not both".to_owned()),
+            };
+            (Task::Bench { name, length }, &["--quick", "--full"][..], 1)
         }
         "osdi21-table" => (Task::Osdi21Table, &[][..], 0),
         "help" | "--help" | "-h" => (Task::Help, &[][..], 0),
@@ -132,6 +141,7 @@ fn help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::Length;
 
     fn parse_line(line: &str) -> Result<Task, String> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -150,9 +160,11 @@ mod tests {
     fn flags_and_names_reach_the_task() {
         assert_eq!(parse_line("test-all"), Ok(Task::TestAll { rest: false }));
         assert_eq!(parse_line("test-all --rest"), Ok(Task::TestAll { rest: true }));
-        assert_eq!(parse_line("bench"), Ok(Task::Bench { name: None, quick: false }));
-        let fit = Task::Bench { name: Some("fit".to_owned()), quick: true };
+        assert_eq!(parse_line("bench"), Ok(Task::Bench { name: None, length: Length::Usual }));
+        let fit = Task::Bench { name: Some("fit".to_owned()), length: Length::Quick };
         assert_eq!(parse_line("bench --quick fit"), Ok(fit));
+        let published = Task::Bench { name: Some("published".to_owned()), length: Length::Full };
+        assert_eq!(parse_line("bench published --full"), Ok(published));
     }
 
     #[test]
@@ -169,6 +181,7 @@ mod tests {
     fn surplus_arguments_are_refused() {
         assert!(parse_line("test --rest").unwrap_err().contains("`--rest`"));
         assert!(parse_line("bench fit best_batch").unwrap_err().contains("`best_batch`"));
+        assert!(parse_line("bench --quick --full").unwrap_err().contains("not both"));
         assert!(parse_line("demo now").unwrap_err().contains("`now`"));
     }
 }

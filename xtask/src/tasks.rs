@@ -1,6 +1,5 @@
 //! What each task does, as the commands it runs.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,53 +11,39 @@ use crate::{bench, osdi21, shell, tidy};
 const DEMO_DIR: &str = "target/demo";
 
 /// Names the folder with the reference data.
-const DATA_VARIABLE: &str = "POLLUX_DATA";
+pub(crate) const DATA_VARIABLE: &str = "POLLUX_DATA";
 
 /// Where the reference data lies when nothing names it, relative to the root.
 const DATA_DIR: &str = "../shared/data";
 
-/// Builds `pollux` and shows its main job: observations in, a fitted model and a plot out.
+/// Builds `pollux` and shows its main job: the shipped workload under several schedulers, and the story of one job.
 pub(crate) fn demo() -> Result<()> {
-    let plot = format!("{DEMO_DIR}/goodput.svg");
-    let params = format!("{DEMO_DIR}/fit.json");
-    let observations = "examples/observations.csv";
-    let dir = shell::root().join(DEMO_DIR);
-    if dir.exists() {
-        // What lies there in the end is of this run.
-        fs::remove_dir_all(&dir).context("cannot clear the demo's folder")?;
-    }
-    fs::create_dir_all(&dir).context("cannot make the demo's folder")?;
-
     shell::run(shell::cargo().args(["build", "--release", "--locked", "--package", "pollux"]))?;
-    pollux(&["model", "fit", observations], None)?;
-    pollux(&["model", "fit", observations, "-o", "json"], Some(&params))?;
-    let sweep = "--gpus 1..16 --gpus-per-node 4 --batch-init 128 --batch-max 4096 --micro-batch 32..1024 \
-                 --noise-scale 1000";
-    let mut goodput = vec!["model", "goodput", "--params", &params];
-    goodput.extend(sweep.split(' '));
-    goodput.extend(["--plot", &plot]);
-    pollux(&goodput, None)?;
-
-    ensure!(shell::root().join(&plot).is_file(), "`pollux` wrote no plot to {plot}");
-    println!("\nThe plot lies in {plot}: open it in a browser.");
+    pollux(&[
+        "sim",
+        "run",
+        "--workload",
+        "examples/workload.csv",
+        "--policy",
+        "pollux:tuned,tiresias,optimus,srtf,fair-share,fifo",
+        "--show",
+        "deepspeech2-6",
+        "--out",
+        DEMO_DIR,
+    ])?;
+    println!(
+        "\nWhat every job went through lies in {DEMO_DIR}. docs/guides/simulate.md says how to read it."
+    );
     Ok(())
 }
 
-/// Shows and runs one `pollux` command, with its output in a file if one is named.
-fn pollux(args: &[&str], output: Option<&str>) -> Result<()> {
+/// Shows and runs one `pollux` command.
+fn pollux(args: &[&str]) -> Result<()> {
     let shown = format!("pollux {}", args.join(" "));
+    println!("\n$ {shown}");
     // Through cargo, which knows where the binary lies under any configuration.
     let mut command = shell::cargo();
     command.args(["run", "--quiet", "--release", "--locked", "--package", "pollux", "--"]).args(args);
-    match output {
-        Some(path) => {
-            println!("\n$ {shown} > {path}");
-            command.stdout(
-                File::create(shell::root().join(path)).with_context(|| format!("cannot write {path}"))?,
-            );
-        }
-        None => println!("\n$ {shown}"),
-    }
     let status = command.status().context("cannot start cargo")?;
     ensure!(status.success(), "`{shown}` failed ({status})");
     Ok(())
@@ -77,7 +62,7 @@ pub(crate) fn check() -> Result<()> {
 /// `check`, then every test. Says loudly when tests had no reference data to compare with.
 pub(crate) fn test() -> Result<()> {
     let started = Instant::now();
-    let data = reference_data(std::env::var_os(DATA_VARIABLE).map(PathBuf::from), &shell::root())?;
+    let data = data()?;
     check()?;
     let mut tests = shell::cargo();
     tests.args(["test", "--workspace", "--locked"]);
@@ -106,21 +91,16 @@ pub(crate) fn test_all(rest: bool) -> Result<()> {
     if !rest {
         test()?;
     }
-    bench::run(None, true)?;
-    let data = reference_data(std::env::var_os(DATA_VARIABLE).map(PathBuf::from), &shell::root())?;
-    match data {
-        Some(data) => {
-            osdi21::make_table(&data)?;
-            shell::run(shell::cargo().args([
-                "test",
-                "--locked",
-                "--package",
-                "pollux-sim",
-                "--test",
-                "osdi21",
-            ]))?;
-        }
+    let data = data()?;
+    // The table first: benchmarks compare with the artifact where they find it.
+    match &data {
+        Some(data) => osdi21::make_table(data)?,
         None => println!("{}", absence_notice()),
+    }
+    bench::run(None, bench::Length::Quick)?;
+    if let Some(data) = &data {
+        let tests = ["test", "--locked", "--package", "pollux-sim", "--test", "osdi21"];
+        shell::run(shell::cargo().env(DATA_VARIABLE, data).args(tests))?;
     }
     println!("test-all{}: passed in {}", if rest { " --rest" } else { "" }, minutes(started.elapsed()));
     Ok(())
@@ -128,10 +108,14 @@ pub(crate) fn test_all(rest: bool) -> Result<()> {
 
 /// Makes the table that the OSDI'21 job model interpolates with.
 pub(crate) fn osdi21_table() -> Result<()> {
-    let data = reference_data(std::env::var_os(DATA_VARIABLE).map(PathBuf::from), &shell::root())?;
-    let data =
-        data.with_context(|| format!("no traces in {DATA_DIR}; set {DATA_VARIABLE} to the data folder"))?;
+    let data = data()?
+        .with_context(|| format!("no traces in {DATA_DIR}; set {DATA_VARIABLE} to the data folder"))?;
     osdi21::make_table(&data)
+}
+
+/// The folder with the reference data, as the environment names it or beside the repository.
+pub(crate) fn data() -> Result<Option<PathBuf>> {
+    reference_data(std::env::var_os(DATA_VARIABLE).map(PathBuf::from), &shell::root())
 }
 
 /// The folder with the reference data. Absence is fine, a variable that points nowhere is a mistake.

@@ -15,6 +15,7 @@ mod any_text;
 mod exactness;
 #[path = "agent_state/going_on.rs"]
 mod going_on;
+mod mutate;
 #[path = "agent_state/refusing.rs"]
 mod refusing;
 #[path = "agent_state/world.rs"]

@@ -1,7 +1,10 @@
 //! No text makes the reader of snapshots panic, and what it reads it can write.
 
+mod mutate;
+
 use std::sync::LazyLock;
 
+use mutate::mutate;
 use pollux_api::snapshot::NamedSnapshot;
 use pollux_api::{explain, plan_file::PlanFile};
 use pollux_policy::{Terms, policies};
@@ -69,34 +72,6 @@ fn value() -> impl Strategy<Value = Value> {
                 .prop_map(|fields| Value::Object(fields.into_iter().collect())),
         ]
     })
-}
-
-/// Puts something else, or nothing, at a place found by `turns`.
-fn mutate(json: &mut Value, turns: &[prop::sample::Index], to: Option<Value>) {
-    let Some((turn, rest)) = turns.split_first() else {
-        return if let Some(to) = to {
-            *json = to;
-        };
-    };
-    match json {
-        Value::Object(fields) if !fields.is_empty() => {
-            let key = turn.get(&fields.keys().cloned().collect::<Vec<_>>()).clone();
-            if to.is_none() && rest.is_empty() {
-                fields.remove(&key);
-            } else {
-                mutate(&mut fields[&key], rest, to);
-            }
-        }
-        Value::Array(items) if !items.is_empty() => {
-            let index = turn.index(items.len());
-            if to.is_none() && rest.is_empty() {
-                items.remove(index);
-            } else {
-                mutate(&mut items[index], rest, to);
-            }
-        }
-        leaf => mutate(leaf, &[], to),
-    }
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pollux_model::random::{GOLDEN, scramble};
 use pollux_model::{Allocation, GpuShare, JobId, NodeId, Timestamp};
 use pollux_policy::{Carried, Certificate, Plan, Seed, SnapshotError};
 
@@ -259,8 +260,5 @@ fn take(room: &mut BTreeMap<NodeId, u32>, allocation: &Allocation) {
 
 /// A round's own seed: neighbours in number are no neighbours in seed.
 fn mixed(seed: Seed, cycle: CycleId) -> Seed {
-    let mut bits = seed.0 ^ cycle.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    Seed(bits ^ (bits >> 31))
+    Seed(scramble(seed.0 ^ cycle.0.wrapping_mul(GOLDEN)))
 }

@@ -9,6 +9,7 @@
 
 pub mod fit;
 pub mod osdi21;
+pub mod random;
 
 mod allocation;
 mod batch;
@@ -35,5 +36,6 @@ pub use job::JobId;
 pub use noise::{GradientMoments, NoiseScale};
 pub use perf::{Affine, InvalidParams, PerfParams};
 pub use quantity::{Efficiency, Goodput, Speedup, Throughput};
+pub use random::Random;
 pub use report::{AgentReport, Estimator, NoiseReport};
 pub use time::Timestamp;

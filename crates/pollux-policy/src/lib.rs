@@ -13,7 +13,6 @@ mod plan;
 mod policy;
 mod pollux;
 pub mod problem;
-mod random;
 mod reason;
 mod rivals;
 mod round;

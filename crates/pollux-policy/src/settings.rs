@@ -39,7 +39,7 @@ impl Settings {
     /// The paper's objective with a horizon of two minutes for restarts and growth by at most four. Chosen in simulation, on
     /// workloads of 0.5, 1.5 and 2 times the paper's load (`docs/concepts/evaluation.md`).
     pub const TUNED: Self = Self {
-        restart_price: RestartPrice::Horizon(Duration::from_secs(120)),
+        restart_price: RestartPrice::Horizon(Duration::from_mins(2)),
         exploration: 4.0,
         ..Self::PAPER
     };

@@ -306,11 +306,6 @@ impl<'a> Source<'a> {
         Self { curve: None, min: gpus, max: gpus, max_explored: gpus, per_goodput: 0.0, ceiling: 0.0 }
     }
 
-    /// Whether speed-ups come from a curve.
-    pub fn is_learned(&self) -> bool {
-        self.curve.is_some()
-    }
-
     /// The curve, and what to multiply it by.
     pub fn curve(&self) -> Option<(&'a GoodputCurve, f64)> {
         self.curve

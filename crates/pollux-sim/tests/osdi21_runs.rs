@@ -5,25 +5,17 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use common::{Reference, reference};
+use common::reference;
 use pollux_policy::{AnyPolicy, Optimus, Tiresias};
-use pollux_sim::osdi21::{Application, Limits, Options, simulate};
+use pollux_sim::osdi21::{Limits, Options, simulate};
 use pollux_sim::workload::read_workload;
 
 const WORKLOADS: [u32; 5] = [1, 2, 3, 4, 6];
 
-fn applications(reference: &Reference) -> BTreeMap<String, Arc<Application>> {
-    let named = reference.applications.iter();
-    named.map(|application| (application.limits().name.to_owned(), application.clone())).collect()
-}
-
 /// Completion, restarts and GPU-seconds of every job as recorded, against a run of ours.
 fn check(policy: &dyn AnyPolicy, recorded_as: &str, folder: &str, options: &Options) {
     let Some(reference) = reference() else { return };
-    let applications = applications(&reference);
+    let applications = reference.by_name();
     let mut n_jobs = 0;
     for number in WORKLOADS {
         let file = reference.data.join(format!("pollux-osdi21/{folder}/workload-{number}.csv"));

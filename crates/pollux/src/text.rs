@@ -64,6 +64,27 @@ pub(crate) fn percent(ratio: f64) -> String {
     if percent < 1e4 { format!("{percent:.1} %") } else { format!("{} %", significant(percent, 3)) }
 }
 
+/// Text in lines of at most `width` characters, the second and later ones indented.
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            lines.push('\n');
+            lines.push_str(indent);
+            column = indent.len();
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
 /// `1 row`, `2 rows`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })

@@ -1,6 +1,6 @@
 //! Two objectives at once: who survives by rank and crowding, as in NSGA-II (Deb et al., 2002).
 
-use crate::random::Random;
+use pollux_model::Random;
 
 /// Two numbers, both to be as small as possible.
 pub(super) type Objectives = [f64; 2];

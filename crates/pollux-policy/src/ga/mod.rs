@@ -18,10 +18,10 @@ use rates::Rates;
 
 use crate::plan::{Decision, JobPlan, Limit, Plan, Reason, Stopped, Work};
 use crate::policy::{About, Policy, Terms};
-use crate::random::Random;
 use crate::settings::Settings;
 use crate::snapshot::{Carried, Freedom, Learned, NodeState, Snapshot};
 use crate::valuation::{Stake, Valuation};
+use pollux_model::Random;
 
 /// Allocations bred by mutation, crossover, selection and repair.
 ///

@@ -1,7 +1,7 @@
 //! The artifact's mutation: rows go back, lose something, and grow where GPUs are free.
 
 use super::ground::{Ground, count};
-use crate::random::Random;
+use pollux_model::Random;
 
 /// A row returns to the present allocation with this probability.
 const RETURN: f64 = 0.1;

@@ -11,8 +11,8 @@ use super::rates::Rates;
 use super::repair::Repair;
 use super::{Found, Task};
 use crate::plan::Stopped;
-use crate::random::Random;
 use crate::valuation::Valuation;
+use pollux_model::Random;
 
 /// Most GPUs of one job, hard-coded in the artifact.
 pub(super) const MOST_GPUS: u32 = 64;

@@ -8,8 +8,8 @@ use super::rates::Rates;
 use super::repair::Repair;
 use super::{Found, Task};
 use crate::plan::Starved;
-use crate::random::Random;
 use crate::snapshot::Priority;
+use pollux_model::Random;
 
 /// How good a member is. Where jobs starve the paper's mean is zero whatever the others do, so the number of
 /// starved jobs comes first, as everywhere in this crate.

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use super::place::{Layout, Room};
-use super::{Standing, by_arrival, carry_out, held, limits, settle};
+use super::{Standing, by_arrival, carry_out, give_fewest, limits, settle};
 use crate::plan::Plan;
 use crate::policy::{About, Cadence, Policy, Terms};
 use crate::snapshot::{Job, Snapshot};
@@ -20,23 +20,12 @@ pub struct EvenShare;
 
 /// Hands out GPUs by count.
 fn divide(room: &mut Room, jobs: &[Job<()>], order: &[usize]) -> Vec<Standing> {
-    let mut standings = vec![Standing::Stays; jobs.len()];
+    let mut standings = give_fewest(room, jobs, order);
     let mut fewest = BinaryHeap::new();
     for (rank, &index) in order.iter().enumerate() {
-        let job = &jobs[index];
-        let (least, most) = limits(job);
-        let may_hold = (least..=most).contains(&held(job));
-        // Who is on a closed node could not come back: it stays as it is.
-        if job.is_pinned() || (may_hold && room.is_on_closed(job) && room.keep(job)) {
-            continue;
+        if let Standing::Comes { gpus, .. } = standings[index] {
+            fewest.push(Reverse((gpus, rank)));
         }
-        standings[index] = match room.promise(job, least, room.may_stay(job)) {
-            Some(pool) => {
-                fewest.push(Reverse((least, rank)));
-                Standing::Comes { pool, gpus: least }
-            }
-            None => Standing::Waits(room.why_not(job, least)),
-        };
     }
     while let Some(Reverse((_, rank))) = fewest.pop() {
         let job = &jobs[order[rank]];

@@ -78,6 +78,25 @@ fn scan<K>(room: &mut Room, jobs: &[Job<K>], order: &[usize], gpus: &[u32]) -> V
     standings
 }
 
+/// The fewest GPUs a job runs on to each, in this order, while there are any. Who may not be moved stays.
+fn give_fewest<K>(room: &mut Room, jobs: &[Job<K>], order: &[usize]) -> Vec<Standing> {
+    let mut standings = vec![Standing::Stays; jobs.len()];
+    for &index in order {
+        let job = &jobs[index];
+        let (least, most) = limits(job);
+        let may_hold = (least..=most).contains(&held(job));
+        // Who is on a closed node could not come back: it stays as it is.
+        if job.is_pinned() || (may_hold && room.is_on_closed(job) && room.keep(job)) {
+            continue;
+        }
+        standings[index] = match room.promise(job, least, room.may_stay(job)) {
+            Some(pool) => Standing::Comes { pool, gpus: least },
+            None => Standing::Waits(room.why_not(job, least)),
+        };
+    }
+    standings
+}
+
 /// Lets those stay who would get as many GPUs of the same type as they hold.
 fn settle<K>(room: &mut Room, jobs: &[Job<K>], standings: &mut [Standing]) {
     for (job, standing) in jobs.iter().zip(standings) {

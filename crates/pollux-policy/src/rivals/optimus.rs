@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::place::{Layout, Room};
-use super::{Standing, by_arrival, carry_out, held, limits, settle};
+use super::{Standing, by_arrival, carry_out, give_fewest, limits, settle};
 use crate::plan::Plan;
 use crate::policy::{About, Policy, Terms};
 use crate::snapshot::{Foreseen, Job, Snapshot};
@@ -62,22 +62,12 @@ fn gain(job: &Job<Foreseen>, gpus: u32) -> Option<f64> {
 
 /// Hands out GPUs by count.
 fn divide(room: &mut Room, jobs: &[Job<Foreseen>], order: &[usize]) -> Vec<Standing> {
-    let mut standings = vec![Standing::Stays; jobs.len()];
+    let mut standings = give_fewest(room, jobs, order);
     let mut gains = BinaryHeap::new();
     for (rank, &index) in order.iter().enumerate() {
-        let job = &jobs[index];
-        let (least, most) = limits(job);
-        let may_hold = (least..=most).contains(&held(job));
-        // Who is on a closed node could not come back: it stays as it is.
-        if job.is_pinned() || (may_hold && room.is_on_closed(job) && room.keep(job)) {
-            continue;
+        if let Standing::Comes { gpus, .. } = standings[index] {
+            gains.extend(gain(&jobs[index], gpus).map(|secs| Gain { secs, rank, job: index }));
         }
-        let Some(pool) = room.promise(job, least, room.may_stay(job)) else {
-            standings[index] = Standing::Waits(room.why_not(job, least));
-            continue;
-        };
-        standings[index] = Standing::Comes { pool, gpus: least };
-        gains.extend(gain(job, least).map(|secs| Gain { secs, rank, job: index }));
     }
     while let Some(Gain { rank, job: index, .. }) = gains.pop() {
         let job = &jobs[index];

@@ -1,6 +1,7 @@
 //! Linear programs that grow: `max cost . x` over `A x = b`, `x >= 0`, columns added as they are found.
 //!
-//! A revised simplex with a dense inverse of the basis. The programs here have tens to a few hundred rows.
+//! A revised simplex with a dense inverse of the basis. The programs here have tens to a few hundred rows. Our own, since the
+//! solvers of the field are compiled from other languages or start anew with each column, and none promises the same bits.
 
 /// A program and its present basis.
 #[derive(Debug)]

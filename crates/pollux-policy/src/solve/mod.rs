@@ -22,8 +22,8 @@ use self::state::{Rank, State};
 use crate::plan::{Starved, Stopped, Work};
 use crate::policy::Terms;
 use crate::problem::{Choice, Problem, Score};
-use crate::random::Random;
 use crate::settings::Effort;
+use pollux_model::Random;
 
 /// The answer.
 #[derive(Clone, Debug)]
@@ -144,7 +144,7 @@ impl Outlook {
 }
 
 /// Climbs in a row that end no higher, after which there are no more; with a larger budget, as many times more.
-const MOST_FRUITLESS: u64 = 4;
+const MOST_FRUITLESS: u64 = 3;
 
 /// How things are.
 struct Base {

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn random_planes_against_a_grid() {
-        let mut random = crate::random::Random::seeded(5);
+        let mut random = pollux_model::Random::seeded(5);
         for _ in 0..200 {
             let planes: Vec<(f64, [f64; 2])> = (0..8)
                 .map(|_| (random.unit(), [random.unit() * 4.0 - 2.0, random.unit() * 4.0 - 2.0]))

@@ -11,7 +11,7 @@ use pollux_model::fit::History;
 use pollux_model::{AgentReport, BatchLimits, BatchPlan, GpuType, Placement, Timestamp};
 
 use crate::profile::Profile;
-use crate::random::Random;
+use pollux_model::Random;
 
 /// A job between its first start and its last step.
 pub(super) struct SimJob {

@@ -17,7 +17,7 @@ use crate::driver::{Broken, Driver};
 use crate::interference::slowed;
 use crate::outcome::{JobOutcome, Run};
 use crate::profile::Profile;
-use crate::random::Random;
+use crate::random;
 use crate::workload::{Submission, Workload};
 
 /// Rounds in which nobody runs and nothing else happens, after which nothing ever will.
@@ -217,7 +217,7 @@ impl<'a> World<'a> {
         let seed = self.options.seed;
         let member = &mut self.members[index];
         if member.job.is_none() {
-            let chance = || (noise, Random::numbered(seed, "measurements", index as u64));
+            let chance = || (noise, random::numbered(seed, "measurements", index as u64));
             let noise = (noise > 0.0).then(chance);
             member.job = Some(SimJob::new(member.profile.clone(), member.limits, prior, noise));
         }
@@ -269,8 +269,8 @@ impl<'a> World<'a> {
                 batch: member.submission.batch,
             });
         };
-        self.driver.note_batch(now, job_id(index), batch, efficiency);
         self.tell(now, Input::JobTraining(job_id(index), generation))?;
+        self.driver.note_batch(now, job_id(index), batch, efficiency);
         self.spread_interference(now);
         self.set_wake(index);
         Ok(())

@@ -6,7 +6,9 @@ use super::philly;
 use super::recipe::{Recipe, RecipeError, Requests, did_you_mean};
 use super::requests::{self, Request, Runtimes};
 use super::{Submission, Workload};
-use crate::random::Random;
+use pollux_model::Random;
+
+use crate::random;
 
 /// A workload that cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -61,9 +63,9 @@ pub fn generate(
     let shares: Vec<f64> = recipe.mix.iter().map(|&(_, share)| share).collect();
     let hours = philly::hourly_weights(recipe.hours);
 
-    let mut arrivals = Random::stream(seed, "workload: arrivals");
-    let mut mix = Random::stream(seed, "workload: applications");
-    let mut requests = Random::stream(seed, "workload: requests");
+    let mut arrivals = random::stream(seed, "workload: arrivals");
+    let mut mix = random::stream(seed, "workload: applications");
+    let mut requests = random::stream(seed, "workload: requests");
     let mut jobs = Vec::new();
     for _ in 0..recipe.n_jobs() {
         let (hour, within) = arrivals.weighted(&hours).unwrap_or_default();

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(unreachable_pub, reason = "shared by tests, not a library")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,6 +53,12 @@ pub fn reference() -> Option<Reference> {
 }
 
 impl Reference {
+    /// The applications by name.
+    pub fn by_name(&self) -> BTreeMap<String, Arc<Application>> {
+        let named = self.applications.iter();
+        named.map(|application| (application.limits().name.to_owned(), application.clone())).collect()
+    }
+
     /// The application with these limits.
     pub fn application(&self, limits: &Limits) -> &Arc<Application> {
         let found = self.applications.iter().find(|application| application.limits() == limits);

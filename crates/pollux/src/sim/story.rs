@@ -36,7 +36,10 @@ pub(super) fn find(job: &str, workload: &Workload) -> Result<JobId, SimFailure> 
     })
 }
 
-/// A line for everything that happened to a job.
+/// Width of the reasons.
+const WIDTH: usize = 110;
+
+/// A line for everything that happened to a job, and the reason for each of its allocations.
 pub(super) fn tell(job: JobId, cell: &Cell<'_>, run: &Run) -> String {
     let Some(outcome) = usize::try_from(job.0).ok().and_then(|index| run.jobs.get(index)) else {
         return String::new();
@@ -48,14 +51,15 @@ pub(super) fn tell(job: JobId, cell: &Cell<'_>, run: &Run) -> String {
         ("NODES", Align::Left),
         ("BATCH", Align::Right),
         ("EFFICIENCY", Align::Right),
-        ("WHY", Align::Left),
     ]);
+    let mut reasons = String::new();
+    let mut is_beginning = false;
     let names = Names { jobs: [(job, outcome.name.clone())].into(), ..Names::default() };
     let none = || "-".to_owned();
     let mut held = Allocation::none();
     let mut batch = (none(), none());
     for Event { at, what, .. } in run.log.events.iter().filter(|event| event.job == job) {
-        let mut why = String::new();
+        let secs = format!("{:.1}", at.as_secs_f64());
         let event = match what {
             What::Submitted => "submitted",
             What::Started { allocation, why: told } => {
@@ -64,11 +68,15 @@ pub(super) fn tell(job: JobId, cell: &Cell<'_>, run: &Run) -> String {
                 if let Some(told) = told {
                     let (decision, reason) = (told.decision, told.reason.clone());
                     let plan = JobPlan { job, decision, allocation: told.allocation.clone(), reason };
-                    why = explain::sentence(&plan, &names);
+                    let why = format!("at {secs} s {}", explain::sentence(&plan, &names));
+                    reasons.push_str(&text::wrap(&why, WIDTH, "  "));
                 }
                 "started"
             }
-            What::Training => "training",
+            What::Training => {
+                is_beginning = true;
+                continue;
+            }
             What::Batch { global, efficiency } => {
                 let next = (global.to_string(), format!("{efficiency:.3}"));
                 // A difference that the table would not show.
@@ -76,7 +84,7 @@ pub(super) fn tell(job: JobId, cell: &Cell<'_>, run: &Run) -> String {
                     continue;
                 }
                 batch = next;
-                "batch"
+                if std::mem::take(&mut is_beginning) { "training" } else { "batch" }
             }
             What::Stopped => {
                 held = Allocation::none();
@@ -93,17 +101,11 @@ pub(super) fn tell(job: JobId, cell: &Cell<'_>, run: &Run) -> String {
         let gpus = if held.is_empty() { none() } else { held.gpus().to_string() };
         let nodes = plan::nodes(&held, &names);
         let (global, efficiency) = batch.clone();
-        table.push([
-            format!("{:.1}", at.as_secs_f64()),
-            event.to_owned(),
-            gpus,
-            nodes,
-            global,
-            efficiency,
-            why,
-        ]);
+        table.push([secs, event.to_owned(), gpus, nodes, global, efficiency]);
     }
-    format!("{}\n\n{}", heading(outcome, cell), table.render())
+    let why =
+        if reasons.is_empty() { String::new() } else { format!("\nWhy it got what it got:\n{reasons}") };
+    format!("{}\n\n{}{why}", heading(outcome, cell), table.render())
 }
 
 fn heading(outcome: &JobOutcome, cell: &Cell<'_>) -> String {

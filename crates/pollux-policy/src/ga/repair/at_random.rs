@@ -1,7 +1,7 @@
 //! Repair as the paper has it: whatever is too much is removed at random.
 
 use super::Repair;
-use crate::random::Random;
+use pollux_model::Random;
 
 impl Repair<'_> {
     /// Makes a member feasible.

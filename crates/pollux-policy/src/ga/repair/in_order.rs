@@ -2,7 +2,7 @@
 
 use super::Repair;
 use crate::ga::ground::count;
-use crate::random::Random;
+use pollux_model::Random;
 
 impl Repair<'_> {
     /// Makes a member feasible, and no job span more than `most_nodes`.

@@ -4,7 +4,7 @@ mod at_random;
 mod in_order;
 
 use super::ground::Ground;
-use crate::random::Random;
+use pollux_model::Random;
 
 /// Repairs members of one round; holds the room it needs to work.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use self::share::Sharer;
 use super::dual::Shadow;
 use super::state::{Held, Kind, State, index};
 use crate::problem::Choice;
-use crate::random::Random;
+use pollux_model::Random;
 
 /// A state under improvement.
 pub(crate) struct Search<'p> {
