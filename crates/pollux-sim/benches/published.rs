@@ -25,7 +25,7 @@ use pollux_api::parse_policy;
 use pollux_sim::Spread;
 use pollux_sim::campaign::{Campaign, Contender, Record, Source, World, summarise};
 use pollux_sim::osdi21::{Limits, Options};
-use pollux_sim::workload::read_workload;
+use pollux_sim::workload::{Checks, read_workload};
 
 /// Those of the published workloads that the comparison is about.
 const WORKLOADS: [u32; 5] = [1, 2, 3, 4, 6];
@@ -144,7 +144,7 @@ fn campaign(
     };
     let source = |number: &u32| {
         let file = reference.data.join(format!("pollux-osdi21/workloads/{}.csv", workload_name(*number)));
-        Source::Fixed(or_exit(read_workload(&file, &Limits::known())))
+        Source::Fixed(or_exit(read_workload(&file, Checks::known(&Limits::known()))))
     };
     let sources: Vec<Source> = workloads.iter().map(source).collect();
     let options = Options { history, ..Options::default() };

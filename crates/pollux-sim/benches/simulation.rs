@@ -21,7 +21,7 @@ use pollux_api::parse_policy;
 use pollux_sim::campaign::World;
 use pollux_sim::osdi21::{self, Limits};
 use pollux_sim::profile::builtin;
-use pollux_sim::workload::{Workload, read_workload};
+use pollux_sim::workload::{Checks, Workload, read_workload};
 use pollux_sim::{ClusterShape, Metrics, simulation};
 
 /// The seed of workloads and rounds.
@@ -210,7 +210,7 @@ fn world(cluster: ClusterShape, jobs: &Jobs) -> Option<(World, Workload)> {
         }
         Jobs::Artifact(file) => {
             let reference = common::reference()?;
-            let jobs = read_workload(&reference.data.join(file), &Limits::known());
+            let jobs = read_workload(&reference.data.join(file), Checks::known(&Limits::known()));
             let jobs = jobs.map_err(|error| eprintln!("error: {error}")).ok()?;
             let options = osdi21::Options { cluster, ..Default::default() };
             Some((World::Osdi21 { applications: reference.by_name(), options }, jobs))

@@ -225,3 +225,66 @@ impl Audit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two nodes of 4 GPUs; jobs 1 and 2 are there from second 10 on.
+    fn audit() -> Audit {
+        let submitted = [1, 2].map(|job| (JobId(job), Timestamp::from_secs(10))).into();
+        Audit { nodes: [0, 1].map(|node| (NodeId(node), (4, 0))).into(), submitted, ..Audit::default() }
+    }
+
+    fn start(audit: &mut Audit, secs: u64, job: u64, gpus: &[(u32, u32)]) -> Result<(), Broken> {
+        let allocation = Allocation::whole(gpus.iter().map(|&(node, gpus)| (NodeId(node), gpus)));
+        audit.start(Timestamp::from_secs(secs), JobId(job), &allocation)
+    }
+
+    #[test] // 3 of node 0's 4 GPUs are held: 1 more is fine, 2 are not.
+    fn a_node_holds_no_more_than_it_has() {
+        let mut audit = audit();
+        assert_eq!(start(&mut audit, 10, 1, &[(0, 3), (1, 4)]), Ok(()));
+        let overfull = Broken::Overfull { at: 20.0, node: 0, held: 5, gpus: 4 };
+        assert_eq!(overfull.to_string(), "at 20 s node 0 holds 5 of its 4 GPUs");
+        assert_eq!(start(&mut audit, 20, 2, &[(0, 2)]), Err(overfull));
+    }
+
+    #[test]
+    fn a_node_can_be_filled_and_has_to_exist() {
+        let mut audit = audit();
+        assert_eq!(start(&mut audit, 10, 1, &[(0, 3)]), Ok(()));
+        assert_eq!(start(&mut audit, 10, 2, &[(0, 1), (1, 4)]), Ok(()));
+        let nowhere = start(&mut audit, 10, 1, &[(2, 1)]);
+        assert!(matches!(nowhere, Err(Broken::Overfull { node: 2, gpus: 0, .. })), "{nowhere:?}");
+    }
+
+    #[test] // One comes a second early, one never came.
+    fn nobody_runs_before_it_was_submitted() {
+        let mut audit = audit();
+        let early = |at, job| Err(Broken::TooEarly { at, job });
+        assert_eq!(start(&mut audit, 9, 1, &[(0, 1)]), early(9.0, 1));
+        assert_eq!(start(&mut audit, 99, 3, &[(0, 1)]), early(99.0, 3));
+        assert_eq!(start(&mut audit, 10, 1, &[(0, 4), (1, 4)]), Ok(()));
+    }
+
+    #[test]
+    fn who_leaves_frees_its_gpus_once() {
+        let mut audit = audit();
+        assert_eq!(start(&mut audit, 10, 1, &[(0, 4), (1, 1)]), Ok(()));
+        assert_eq!(start(&mut audit, 10, 2, &[(1, 3)]), Ok(()));
+        audit.leave(JobId(1));
+        audit.leave(JobId(1));
+        assert_eq!(audit.nodes.values().map(|(_, held)| *held).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!(start(&mut audit, 20, 1, &[(0, 4), (1, 1)]), Ok(()));
+        assert!(start(&mut audit, 20, 3, &[(0, 1)]).is_err());
+    }
+
+    #[test] // A job that starts again without having left would hold both.
+    fn who_does_not_leave_holds_on() {
+        let mut audit = audit();
+        assert_eq!(start(&mut audit, 10, 1, &[(0, 3)]), Ok(()));
+        let overfull = Broken::Overfull { at: 20.0, node: 0, held: 6, gpus: 4 };
+        assert_eq!(start(&mut audit, 20, 1, &[(0, 3)]), Err(overfull));
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use common::{data, packed, reference};
 use pollux_sim::osdi21::{Application, FixedBatch, Job, Limits};
-use pollux_sim::workload::{Submission, read_workload};
+use pollux_sim::workload::{Checks, Submission, read_workload};
 use serde_json::Value;
 
 #[test] // Recorded values are rounded to 16 digits or decimals; ours differ from them by no more than that.
@@ -49,7 +49,8 @@ fn all_workloads_can_be_read() {
     for (folder, n_jobs) in [("-0.5", 80), ("", 160), ("-1.5", 240), ("-2.0", 320), ("-realistic", 160)] {
         for number in [1, 2, 4] {
             let file = data.join(format!("pollux-osdi21/workloads{folder}/workload-{number}.csv"));
-            let workload = read_workload(&file, &Limits::known()).unwrap_or_else(|error| panic!("{error}"));
+            let workload = read_workload(&file, Checks::known(&Limits::known()))
+                .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(workload.jobs.len(), n_jobs, "{}", file.display());
         }
     }
@@ -81,7 +82,7 @@ fn undisturbed_jobs_take_as_long_as_in_the_artifact() {
         for number in [1, 2, 3, 4, 6] {
             let data = &reference.data;
             let file = data.join(format!("pollux-osdi21/{folder}/workload-{number}.csv"));
-            let jobs = read_workload(&file, &Limits::known()).unwrap().jobs;
+            let jobs = read_workload(&file, Checks::known(&Limits::known())).unwrap().jobs;
             let recorded =
                 recorded_gpu_secs(&data.join(format!("reference/runs/tiresias-{folder}-{number}.csv")));
             let is_first = |job: &Submission| job.name == jobs[0].name;

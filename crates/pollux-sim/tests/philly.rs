@@ -13,7 +13,7 @@ use pollux_sim::osdi21::{Application, Limits};
 use pollux_sim::workload::philly::{Class, HOURLY_JOBS};
 use pollux_sim::workload::recipe::PAPER_MIX;
 use pollux_sim::workload::requests::tuned_choices;
-use pollux_sim::workload::{Recipe, Runtimes, Submission, generate, read_workload};
+use pollux_sim::workload::{Checks, Recipe, Runtimes, Submission, generate, read_workload};
 
 /// The folder of the authors' data.
 fn data() -> Option<PathBuf> {
@@ -72,7 +72,7 @@ fn gpus_by_class_are_those_of_the_trace() {
 fn authors_jobs(data: &Path, folder: &str) -> Vec<Submission> {
     let read = |number| {
         let file = data.join(format!("{folder}/workload-{number}.csv"));
-        read_workload(&file, &Limits::known()).unwrap_or_else(|error| panic!("{error}")).jobs
+        read_workload(&file, Checks::known(&Limits::known())).unwrap_or_else(|error| panic!("{error}")).jobs
     };
     [1, 2, 3, 4, 6].into_iter().flat_map(read).collect()
 }

@@ -125,6 +125,31 @@ fn an_error_in_the_arguments_writes_nothing() {
     assert!(output.stdout.is_empty() && !folder.exists());
 }
 
+#[test] // bert was measured on T4 alone, ncf is made out to have been on H100 too: jobs of ncf run, bert is refused.
+fn a_job_of_which_no_gpu_was_measured_is_named() {
+    let folder = absent("half-measured");
+    fs::create_dir_all(&folder).unwrap();
+    let profiles = root().join("crates/pollux-sim/profiles");
+    fs::copy(profiles.join("bert.json"), folder.join("bert.json")).unwrap();
+    let ncf = fs::read_to_string(profiles.join("ncf.json")).unwrap();
+    assert!(ncf.contains("\"t4\""));
+    fs::write(folder.join("ncf.json"), ncf.replace("\"t4\"", "\"h100\"")).unwrap();
+    let run = |rows: &str| {
+        let workload = folder.join("jobs.csv");
+        fs::write(&workload, format!("name,time,application,num_replicas,batch_size\n{rows}")).unwrap();
+        let [traces, workload] = [&folder, &workload].map(|path| path.display().to_string());
+        let run = ["sim", "run", "--policy", "pollux,fifo", "--cluster", "4x4:h100"];
+        pollux(&[&run[..], &["--traces", &traces, "--workload", &workload][..]].concat())
+    };
+    let output = run("ncf-0,10,ncf,1,32768\n");
+    assert!(output.status.success(), "{output:?}");
+    let output = run("ncf-0,10,ncf,1,32768\nbert-1,20,bert,2,24\n");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    let expected = "error: policy `pollux`, workload `jobs`, seed 1: bert-1: the profile of `bert` has no step times on h100";
+    assert!(error.starts_with(expected), "{error}");
+}
+
 /// Where the authors' data lies: `POLLUX_DATA`, or `../shared/data` beside the repository.
 fn osdi21() -> Option<PathBuf> {
     let data = std::env::var_os("POLLUX_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);

@@ -33,7 +33,7 @@ fn presets_and_keys_are_settings() {
     assert_eq!(settings("pollux:osdi21"), Settings::osdi21(4));
     assert_eq!(settings("pollux-size-aware"), Settings::SIZE_AWARE);
     assert_eq!(settings("pollux-size-aware:paper"), Settings::PAPER);
-    let effort = Effort { per_job: 4_000, at_least: 200_000, ..Effort::DEFAULT };
+    let effort = Effort { per_job: 2_000, at_least: 200_000, ..Effort::DEFAULT };
     let expected = Settings {
         fairness: -2.5,
         fair_share: FairShare::OneNode,

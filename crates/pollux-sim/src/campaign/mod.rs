@@ -30,6 +30,13 @@ pub struct Contender {
     pub policy: Box<dyn AnyPolicy>,
 }
 
+impl Contender {
+    /// Whether it may give jobs what their users ask for. Whoever adapts the batch does not heed requests.
+    pub fn heeds_requests(&self) -> bool {
+        !self.policy.about().adapts_batch
+    }
+}
+
 /// Where the jobs of a run come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
@@ -131,8 +138,7 @@ impl Campaign {
                 Err(source) => return Err(CampaignError::Generate { label, source }),
             }
         }
-        // Whoever adapts the batch does not heed requests.
-        if contenders.iter().any(|contender| !contender.policy.about().adapts_batch) {
+        if contenders.iter().any(Contender::heeds_requests) {
             for (label, by_seed) in &workloads {
                 by_seed.iter().try_for_each(|workload| fits(label, workload, &world))?;
             }

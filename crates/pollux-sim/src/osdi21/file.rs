@@ -90,6 +90,14 @@ pub enum Problem {
         /// Its largest one.
         high: u64,
     },
+    /// More GPUs than there are.
+    #[error("column `num_replicas`: {gpus} GPUs are asked for, but the cluster has {has}")]
+    TooManyGpus {
+        /// What stands there.
+        gpus: u32,
+        /// GPUs of the cluster.
+        has: u32,
+    },
     /// An application that nothing is known of.
     #[error("column `application`: no application named {value:?}{}", did_you_mean(.near.as_deref()))]
     UnknownApplication {

@@ -21,24 +21,44 @@ pub struct Known<'a> {
     pub max_batch: u64,
 }
 
-/// Reads a workload whose jobs train known applications.
-pub fn read_workload(file: &Path, known: &[Known<'_>]) -> Result<Workload, FileError> {
-    workload(file, &Table::open(file, COLUMNS)?, known)
+/// What the jobs of a file are checked against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks<'a> {
+    /// The applications they may train.
+    pub known: &'a [Known<'a>],
+    /// The most GPUs a job may ask for: those of the cluster, where some policy heeds requests. None for any number.
+    pub most_gpus: Option<u32>,
+}
+
+impl<'a> Checks<'a> {
+    /// Known applications, and any number of GPUs.
+    pub fn known(known: &'a [Known<'a>]) -> Self {
+        Self { known, most_gpus: None }
+    }
+}
+
+/// Reads a workload whose jobs pass these checks.
+pub fn read_workload(file: &Path, checks: Checks<'_>) -> Result<Workload, FileError> {
+    workload(file, &Table::open(file, COLUMNS)?, checks)
 }
 
 /// The same of a file's content; `file` gives the name.
 ///
 /// ```
-/// use pollux_sim::workload::{Known, parse_workload};
+/// use pollux_sim::workload::{Checks, Known, parse_workload};
 ///
 /// let text = "name,time,application,num_replicas,batch_size\nbert-0,110,bert,4,96\n";
 /// let known = [Known { name: "bert", initial_batch: 12, max_batch: 384 }];
-/// let workload = parse_workload("busy.csv".as_ref(), text.as_bytes(), &known).unwrap();
+/// let workload = parse_workload("busy.csv".as_ref(), text.as_bytes(), Checks::known(&known)).unwrap();
 /// assert_eq!(workload.name, "busy");
 /// assert_eq!((workload.jobs[0].at_secs, workload.jobs[0].gpus), (110, 4));
+///
+/// let small = Checks { most_gpus: Some(2), ..Checks::known(&known) };
+/// let error = parse_workload("busy.csv".as_ref(), text.as_bytes(), small).unwrap_err().to_string();
+/// assert_eq!(error, "busy.csv:2: column `num_replicas`: 4 GPUs are asked for, but the cluster has 2");
 /// ```
-pub fn parse_workload(file: &Path, bytes: &[u8], known: &[Known<'_>]) -> Result<Workload, FileError> {
-    workload(file, &Table::parse(file, bytes, COLUMNS)?, known)
+pub fn parse_workload(file: &Path, bytes: &[u8], checks: Checks<'_>) -> Result<Workload, FileError> {
+    workload(file, &Table::parse(file, bytes, COLUMNS)?, checks)
 }
 
 /// Writes a workload as [`read_workload`] reads it.
@@ -61,11 +81,11 @@ pub(crate) fn quoted(field: &str) -> Cow<'_, str> {
     }
 }
 
-fn workload(file: &Path, table: &Table, known: &[Known<'_>]) -> Result<Workload, FileError> {
+fn workload(file: &Path, table: &Table, checks: Checks<'_>) -> Result<Workload, FileError> {
     let mut names = BTreeSet::new();
     let mut jobs: Vec<Submission> = Vec::new();
     for row in table.rows() {
-        let job = submission(&row, known)?;
+        let job = submission(&row, checks)?;
         if !names.insert(job.name.clone()) {
             return Err(row.error(Problem::Twice { column: "name", value: job.name }));
         }
@@ -82,7 +102,8 @@ fn workload(file: &Path, table: &Table, known: &[Known<'_>]) -> Result<Workload,
     Ok(Workload { name, jobs })
 }
 
-fn submission(row: &Row<'_>, known: &[Known<'_>]) -> Result<Submission, FileError> {
+fn submission(row: &Row<'_>, checks: Checks<'_>) -> Result<Submission, FileError> {
+    let Checks { known, most_gpus } = checks;
     let name = row.text("name");
     if name.is_empty() {
         return Err(row.wrong("name", "a name"));
@@ -98,6 +119,9 @@ fn submission(row: &Row<'_>, known: &[Known<'_>]) -> Result<Submission, FileErro
     let time = row.text("time").parse();
     let at_secs = time.map_err(|_| row.wrong("time", "a whole number of seconds, 0 or more"))?;
     let gpus = row.count("num_replicas")?;
+    if let Some(has) = most_gpus.filter(|&most| gpus > most) {
+        return Err(row.error(Problem::TooManyGpus { gpus, has }));
+    }
     let batch = row.text("batch_size").parse().ok().filter(|&batch| batch > 0);
     let batch = batch.ok_or_else(|| row.wrong("batch_size", "a whole number, 1 or more"))?;
     if !(limits.initial_batch..=limits.max_batch).contains(&batch) {
@@ -125,7 +149,7 @@ mod tests {
     ];
 
     fn parse(text: &str) -> Result<Workload, FileError> {
-        parse_workload(Path::new("w.csv"), text.as_bytes(), &KNOWN)
+        parse_workload(Path::new("w.csv"), text.as_bytes(), Checks::known(&KNOWN))
     }
 
     #[test] // Two jobs may arrive in the same second; other columns may stand between.
@@ -163,13 +187,25 @@ mod tests {
         check("a,10,ncf,1", "4 fields, but the header has 5");
     }
 
+    #[test] // 5 GPUs of 4 are too many, unless nobody counts.
+    fn nobody_asks_for_more_than_there_is() {
+        let text = format!("{HEADER}\nncf-0,10,ncf,4,256\n\nncf-1,10,ncf,5,256\n");
+        let of = |most_gpus| {
+            let checks = Checks { most_gpus, ..Checks::known(&KNOWN) };
+            parse_workload(Path::new("w.csv"), text.as_bytes(), checks).map(|workload| workload.jobs.len())
+        };
+        assert_eq!((of(None), of(Some(5))), (Ok(2), Ok(2)));
+        let error = of(Some(4)).unwrap_err().to_string();
+        assert_eq!(error, "w.csv:4: column `num_replicas`: 5 GPUs are asked for, but the cluster has 4");
+    }
+
     #[test]
     fn errors_of_the_whole_file_name_it() {
         let error = parse("name,time,num_replicas,batch_size\na,1,1,256\n").unwrap_err();
         assert_eq!(error.to_string(), "w.csv:1: column `application` is missing from the header");
         let error = parse(HEADER).unwrap_err();
         assert_eq!(error.to_string(), "w.csv:1: no rows after the header");
-        let error = read_workload(Path::new("nowhere/w.csv"), &KNOWN).unwrap_err();
+        let error = read_workload(Path::new("nowhere/w.csv"), Checks::known(&KNOWN)).unwrap_err();
         assert!(error.to_string().starts_with("nowhere/w.csv: cannot be read: "), "{error}");
     }
 

@@ -14,7 +14,7 @@ pub mod philly;
 pub mod recipe;
 pub mod requests;
 
-pub use file::{Known, parse_workload, read_workload, write_workload};
+pub use file::{Checks, Known, parse_workload, read_workload, write_workload};
 pub use generate::{GenerateError, generate};
 pub use recipe::{Recipe, RecipeError, Requests};
 pub use requests::Runtimes;

@@ -1,4 +1,5 @@
-//! Where the artifact's data lies, for tests that compare with it.
+//! Where the artifact's data lies, for tests that compare with it, and the built-in profiles for those that do not.
+#![allow(clippy::print_stderr, reason = "what was not compared is said")]
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(unreachable_pub, reason = "shared by tests, not a library")]
 
@@ -6,7 +7,42 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pollux_policy::{AnyPolicy, Genetic, policies};
 use pollux_sim::osdi21::{APPLICATIONS, Application, Limits, MeshTable, TableError};
+use pollux_sim::profile::{Profile, builtin};
+use pollux_sim::workload::Submission;
+
+/// The built-in profiles by name.
+pub fn profiles() -> BTreeMap<String, Arc<Profile>> {
+    builtin().into_iter().map(|profile| (profile.name().to_owned(), profile)).collect()
+}
+
+/// Every policy; those that breed their plans breed few, as the laws hold for bad plans too.
+pub fn quick_policies() -> Vec<Box<dyn AnyPolicy>> {
+    let quick = |policy: Box<dyn AnyPolicy>| -> Box<dyn AnyPolicy> {
+        let few = |genetic| Genetic { population: 10, generations: 10, ..genetic };
+        let [paper, osdi21] = [Genetic::paper(), Genetic::osdi21()];
+        match policy.about() {
+            about if about == AnyPolicy::about(&paper) => Box::new(few(paper)),
+            about if about == AnyPolicy::about(&osdi21) => Box::new(few(osdi21)),
+            _ => policy,
+        }
+    };
+    policies().into_iter().map(quick).collect()
+}
+
+/// A job that asks for so many GPUs and the initial batch on each, as far as it may grow.
+pub fn submission(index: usize, at_secs: u64, application: &str, gpus: u32) -> Submission {
+    let limits = *profiles()[application].limits();
+    let batch = (limits.initial().0 * u64::from(gpus)).min(limits.max().0);
+    Submission {
+        name: format!("{application}-{index}"),
+        at_secs,
+        application: application.to_owned(),
+        gpus,
+        batch,
+    }
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

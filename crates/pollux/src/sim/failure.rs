@@ -89,7 +89,8 @@ impl SimFailure {
                 let others = if *n_jobs > near.len() { " and others; `--out` lists all of them" } else { "" };
                 return Some(format!("there are {}{others}", quoted(near)));
             }
-            Self::Campaign(CampaignError::TooLarge { .. }) => {
+            Self::File(FileError { problem: Problem::TooManyGpus { .. }, .. })
+            | Self::Campaign(CampaignError::TooLarge { .. }) => {
                 "let it ask for less, or make the cluster larger with `--cluster`; Pollux alone heeds no requests"
             }
             Self::SharedFolder { .. } => "leave one out, or make two calls with two folders",
@@ -100,7 +101,7 @@ impl SimFailure {
             Self::Table(_) => "`--table` or POLLUX_OSDI21_TABLE names a table that lies elsewhere",
             Self::Campaign(CampaignError::Twice { .. }) => "leave one out",
             Self::Run(RunFailed { source, .. }) if never_run(source) => {
-                "they ask for more GPUs than the cluster has, or than fit; `--cluster` makes it larger"
+                "they ask for more GPUs than there are of a type they were measured on; `--cluster` makes it larger"
             }
             Self::Run(RunFailed { source, .. }) if is_a_mistake(source) => {
                 "please report this with the command and its files"

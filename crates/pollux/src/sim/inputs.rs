@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pollux_sim::campaign::{Source, World};
+use pollux_sim::campaign::{Contender, Source, World};
 use pollux_sim::osdi21::{self, APPLICATIONS, Application, MeshTable};
 use pollux_sim::profile::{Profile, builtin, read_profiles};
-use pollux_sim::workload::{Known, Recipe, Workload, parse_workload};
+use pollux_sim::workload::{Checks, Recipe, Workload, parse_workload};
 use pollux_sim::{ClusterShape, simulation};
 
 use super::args::{Compat, RunArgs};
@@ -133,8 +133,14 @@ pub(super) fn exists(folder: &Path) -> Result<(), SimFailure> {
 }
 
 /// The workloads that arguments name, each by a label of its own.
-pub(super) fn sources(texts: &[String], world: &World) -> Result<Vec<Source>, Failure> {
+pub(super) fn sources(
+    texts: &[String],
+    world: &World,
+    contenders: &[Contender],
+) -> Result<Vec<Source>, Failure> {
     let known = world.known();
+    let heeded = contenders.iter().any(Contender::heeds_requests);
+    let checks = Checks { known: &known, most_gpus: heeded.then(|| world.cluster().gpus()) };
     let mut found: Vec<Result<Recipe, PathBuf>> = Vec::new();
     for text in texts {
         let path = Path::new(text);
@@ -153,7 +159,7 @@ pub(super) fn sources(texts: &[String], world: &World) -> Result<Vec<Source>, Fa
     let source = |found: &Result<Recipe, PathBuf>| match found {
         Ok(recipe) => Ok(Source::Generated(recipe.clone())),
         Err(file) => {
-            let mut workload = read(file, &known)?;
+            let mut workload = read(file, checks)?;
             if !is_alone(file) {
                 let folder = file.parent().and_then(Path::file_name).unwrap_or(OsStr::new("."));
                 workload.name = format!("{}/{}", folder.to_string_lossy(), workload.name);
@@ -164,9 +170,9 @@ pub(super) fn sources(texts: &[String], world: &World) -> Result<Vec<Source>, Fa
     found.iter().map(source).collect()
 }
 
-fn read(file: &Path, known: &[Known<'_>]) -> Result<Workload, Failure> {
+fn read(file: &Path, checks: Checks<'_>) -> Result<Workload, Failure> {
     let bytes = output::read(file)?;
-    Ok(parse_workload(file, &bytes, known).map_err(SimFailure::from)?)
+    Ok(parse_workload(file, &bytes, checks).map_err(SimFailure::from)?)
 }
 
 fn csv_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Output, Failure> {
     inputs::check(args)?;
     let contenders = args.policy.iter().map(|text| contender(text)).collect::<Result<Vec<_>, _>>()?;
     let world = inputs::world(args)?;
-    let sources = inputs::sources(&args.workload, &world)?;
+    let sources = inputs::sources(&args.workload, &world, &contenders)?;
     let campaign =
         Campaign::new(contenders, &sources, &args.seeds.numbers(), world).map_err(SimFailure::from)?;
     let shown = shown(args, &campaign)?;
