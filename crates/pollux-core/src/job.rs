@@ -210,7 +210,7 @@ impl Job {
 }
 
 /// A noise scale that moved by less than this is the same: it is known less well, and no efficiency moves as much.
-const SAME_NOISE: f64 = 0.02;
+const SAME_NOISE: f64 = 0.03;
 
 /// Whether a model still stands for a newer one.
 fn is_as_good(old: &GoodputModel, new: &GoodputModel) -> bool {

@@ -25,9 +25,8 @@ impl Norm {
             return Self { value: a + b, share: a / (a + b) };
         }
         let (large, small) = if a >= b { (a, b) } else { (b, a) };
-        // Not `pow`, which takes care of far more than can be here and twice the time.
-        let ratio = exp(p * ln(small / large));
-        let value = large * exp(libm::log1p(ratio) / p);
+        let ratio = pow(small / large, p);
+        let value = large * pow(1.0 + ratio, 1.0 / p);
         let of_large = 1.0 / (1.0 + ratio);
         Self { value, share: if a >= b { of_large } else { 1.0 - of_large } }
     }
