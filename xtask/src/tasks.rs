@@ -99,7 +99,8 @@ pub(crate) fn test_all(rest: bool) -> Result<()> {
     }
     bench::run(None, bench::Length::Quick)?;
     if let Some(data) = &data {
-        let tests = ["test", "--locked", "--package", "pollux-sim", "--test", "osdi21"];
+        // What needs the table; from a fresh clone `test` had none.
+        let tests = ["test", "--locked", "--package", "pollux-sim", "--package", "pollux", "--tests"];
         shell::run(shell::cargo().env(DATA_VARIABLE, data).args(tests))?;
     }
     println!("test-all{}: passed in {}", if rest { " --rest" } else { "" }, minutes(started.elapsed()));
