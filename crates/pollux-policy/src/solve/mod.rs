@@ -143,7 +143,7 @@ impl Outlook {
     }
 }
 
-/// Climbs in a row that end no higher, after which there are no more; with a larger budget, as many times more.
+/// Climbs in a row that end no higher, after which there are no more; with a budget above the default, as many times more.
 const MOST_FRUITLESS: u64 = 3;
 
 /// How things are.
@@ -192,7 +192,8 @@ impl<'p> Climb<'p, '_> {
         let mut is_sharp = false;
         let mut stopped = None;
         let mut n_fruitless = 0;
-        let most_fruitless = MOST_FRUITLESS * (self.budget / self.usual_budget().max(1)).max(1);
+        let default_budget = Effort::DEFAULT.budget(self.problem.jobs.len());
+        let most_fruitless = MOST_FRUITLESS * (self.budget / default_budget).max(1);
         while stopped.is_none() {
             start += 1;
             let fresh = |start: u64| {
