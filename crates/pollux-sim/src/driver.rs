@@ -52,6 +52,17 @@ pub enum Broken {
     },
 }
 
+/// The id of the job at a place in its workload.
+pub(crate) fn job_id(index: usize) -> JobId {
+    JobId(index as u64)
+}
+
+/// The place of the job with this id.
+#[expect(clippy::cast_possible_truncation, reason = "ids are positions in a list")]
+pub(crate) fn index_of(job: JobId) -> usize {
+    job.0 as usize
+}
+
 /// What only a simulator can tell a policy about a job.
 pub(crate) type Oracles<'a> = dyn Fn(JobId) -> Option<Oracle> + 'a;
 

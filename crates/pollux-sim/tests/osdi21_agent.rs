@@ -79,11 +79,10 @@ fn the_first_choice_is_the_initial_batch_and_the_first_report_follows_it() {
         job.reallocate(&[1], &mut agent);
         let first = if limits.name == "ncf" { limits.max_batch } else { limits.init_batch };
         assert_eq!(job.batch(), LocalBatch::of_target(first, 1, limits));
-        assert_eq!((agent.report(&gpu_type, &job), agent.max_replicas()), (None, 1));
+        assert_eq!(agent.report(&gpu_type, &job), None);
         job.advance(31, 0.0, &mut agent).unwrap();
         let report = agent.report(&gpu_type, &job).expect("it has measured");
         assert_eq!((report.most_replicas, report.samples > 0), (1, true));
-        assert_eq!(agent.max_replicas(), if limits.name == "ncf" { 1 } else { 2 });
         assert!(report.noise.is_some() && report.plan.is_some());
         assert!(report.fits[&gpu_type].params.validate().is_ok());
     }

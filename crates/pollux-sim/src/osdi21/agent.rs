@@ -13,9 +13,6 @@ use super::application::Limits;
 use super::batch::{BatchRule, LocalBatch, first_target};
 use super::job::{Job, Observation};
 
-/// Most GPUs the artifact gives to one job.
-const MOST_REPLICAS: u32 = 64;
-
 /// The agent of the authors' simulator.
 ///
 /// It keeps the first measurement of each (nodes, replicas, local batch), fits the paper's model anew whenever there
@@ -73,15 +70,6 @@ impl ArtifactAgent {
     /// Distinct configurations it has measured.
     pub fn n_configurations(&self) -> usize {
         self.profile.len()
-    }
-
-    /// The most GPUs the artifact's Pollux may give to the job: twice as many as it has run on, one at first, and
-    /// never more than 64 or than have a batch. A pinned job has one.
-    pub fn max_replicas(&self) -> u32 {
-        if self.pinned.is_some() {
-            return 1;
-        }
-        self.most_replicas.saturating_mul(2).clamp(1, MOST_REPLICAS).min(self.limits.max_replicas())
     }
 
     /// What it tells the scheduler about its `job`, whose GPUs are of this type. None before the first measurement, as
@@ -304,17 +292,8 @@ mod tests {
     #[test]
     fn what_is_no_measurement_is_left_out() {
         let mut agent = agent(&[seen(1, 100, 1.0, 1.0), seen(0, 100, 1.0, 0.0), seen(1, 0, 1.0, 0.0)]);
-        assert_eq!((agent.n_configurations(), agent.max_replicas()), (0, 1));
+        assert_eq!(agent.n_configurations(), 0);
         check_choice(&mut agent, 2, 50, 0);
-    }
-
-    #[test]
-    fn a_job_may_double_until_no_batch_is_left() {
-        let most = |n_replicas| agent(&[seen(n_replicas, 10, 1.0, 0.5)]).max_replicas();
-        assert_eq!([1, 2, 8, 10, 15].map(most), [2, 4, 16, 20, 20]);
-        let mut wide = ArtifactAgent::new(&Limits { max_batch: 100_000, ..LIMITS });
-        wide.observe(&seen(40, 10, 1.0, 0.5));
-        assert_eq!(wide.max_replicas(), 64);
     }
 
     #[test]
@@ -323,7 +302,6 @@ mod tests {
         check_choice(&mut agent, 1, 100, 1);
         agent.observe(&Observation { grad_sqr: 1.0, ..seen(1, 100, 1.0, 0.0) });
         check_choice(&mut agent, 1, 100, 1);
-        assert_eq!(agent.max_replicas(), 1);
         check_line(&mut agent, (0.5, 0.005));
     }
 

@@ -14,7 +14,7 @@ use super::job::{Job, JobError, Observation, RESTART_SECS};
 use super::progress;
 use super::{Application, Limits};
 use crate::cluster::ClusterShape;
-use crate::driver::{Broken, Driver};
+use crate::driver::{Broken, Driver, index_of, job_id};
 use crate::interference::slowed;
 use crate::outcome::{JobOutcome, Run};
 use crate::workload::{Submission, Workload};
@@ -462,13 +462,4 @@ fn work(application: &Application) -> f64 {
 
 fn replicas(allocation: &Allocation) -> u32 {
     allocation.placement().map_or(0, pollux_model::Placement::n_replicas)
-}
-
-fn job_id(index: usize) -> JobId {
-    JobId(index as u64)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "ids are positions in a list")]
-fn index_of(job: JobId) -> usize {
-    job.0 as usize
 }

@@ -13,7 +13,7 @@ use super::SimulationError;
 use super::job::SimJob;
 use super::options::{Options, RestartCost};
 use super::truth::{Foresight, alone_secs};
-use crate::driver::{Broken, Driver};
+use crate::driver::{Broken, Driver, index_of, job_id};
 use crate::interference::slowed;
 use crate::outcome::{JobOutcome, Run};
 use crate::profile::Profile;
@@ -430,13 +430,4 @@ fn main_type(options: &Options, profile: &Profile) -> Option<GpuType> {
     let types = options.cluster.gpu_types().into_iter();
     let known = types.filter(|gpu_type| profile.step_times(gpu_type).is_some());
     known.max_by_key(|gpu_type| options.cluster.gpus_of(gpu_type))
-}
-
-fn job_id(index: usize) -> JobId {
-    JobId(index as u64)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "ids are positions in a list")]
-fn index_of(job: JobId) -> usize {
-    job.0 as usize
 }
