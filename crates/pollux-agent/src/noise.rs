@@ -301,9 +301,7 @@ impl NoiseState {
             self.acted = Some(estimate);
             return;
         };
-        // Early in training little is known and much changes: the rate grows strict with experience.
-        let ceiling = f64::from(settings.noise_doubling_steps);
-        let doubling = (self.steps_known as f64).clamp(0.25 * ceiling, ceiling).max(1.0);
+        let doubling = f64::from(settings.noise_doubling_steps).max(1.0);
         let reach = libm::exp2(steps / doubling);
         self.acted = Some(estimate.clamp(acted / reach, acted * reach));
     }

@@ -16,9 +16,9 @@ pub struct AgentSettings {
     pub plausible_factor: f64,
     /// Implausible blocks in a row are believed after this many steps: the world did change.
     pub believe_after_steps: u32,
-    /// Steps in which the noise scale acted on may double or halve, once training is under way. An estimate
-    /// that is off by 40 for a few hundred steps was seen to ruin a training run; at this rate it moves the
-    /// learning rate by less than half.
+    /// Steps in which the noise scale acted on may double or halve. An estimate that is off by 40 for a few hundred
+    /// steps was seen to ruin a training run; at this rate it moves the learning rate by less than a factor of two, and
+    /// a faster one does not. A slower one costs completion time: 6 % at 1,000 steps.
     pub noise_doubling_steps: u32,
     /// Steps in which the learning-rate factor may double. It may fall at once.
     pub warm_up_steps: u32,
@@ -44,7 +44,7 @@ impl Default for AgentSettings {
             first_blocks: 3,
             plausible_factor: 5.0,
             believe_after_steps: 1_000,
-            noise_doubling_steps: 1_000,
+            noise_doubling_steps: 400,
             warm_up_steps: 100,
             batch_change: 2.0,
             batch_change_steps: 100,
