@@ -98,8 +98,12 @@ pub(crate) struct Job {
     pub(crate) not_before: Timestamp,
     pub(crate) report: Option<AgentReport>,
     pub(crate) curves: Arc<JobCurves>,
-    /// Progress it had made when it last failed.
+    /// The furthest it had come when it failed.
     pub(crate) progress_at_failure: f64,
+    /// Whether any of its starts came as far as training.
+    pub(crate) has_trained: bool,
+    /// The latest start that lost a part of itself with a node; 0 if none has.
+    pub(crate) lost_in: Generation,
     pub(crate) explanation: Option<Explanation>,
 }
 
@@ -122,6 +126,8 @@ impl Job {
             report: None,
             curves: Arc::default(),
             progress_at_failure: 0.0,
+            has_trained: false,
+            lost_in: Generation(0),
             explanation: None,
         }
     }
@@ -135,9 +141,15 @@ impl Job {
         self.report.is_some()
     }
 
+    /// Whether it is tried again after it lost its place by no fault of its own, or before it trained: it has
+    /// reported, its script is known to report, or there is nothing yet to lose.
+    pub(crate) fn may_begin_again(&self) -> bool {
+        self.can_come_back() || self.spec.adapts || !self.has_trained
+    }
+
     /// Whether plans are made for it now: not while it waits after a failure, nor if it will not come back.
     pub(crate) fn is_planned(&self, now: Timestamp) -> bool {
-        let is_lost = self.phase == Phase::Stopping && !self.can_come_back();
+        let is_lost = self.phase == Phase::Stopping && !self.may_begin_again();
         !self.has_ended() && !self.suspended && !self.cancelled && !is_lost && self.not_before <= now
     }
 
@@ -159,6 +171,15 @@ impl Job {
         let (least, most) = self.rigid_request().map_or(limits, |asked| (asked, asked));
         let fits = allocation.placement().is_some_and(|at| (least..=most).contains(&at.n_replicas()));
         fits && (spec.types.is_empty() || spec.types.contains(gpu_type))
+    }
+
+    /// Counts a failure, and says whether there were too many without progress in between.
+    pub(crate) fn count_failure(&mut self) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        let reached = self.report.as_ref().map_or(0.0, |report| report.progress);
+        // Who goes back to an older state and dies a little earlier has made no progress.
+        self.progress_at_failure = self.progress_at_failure.max(reached);
+        self.failures > self.spec.retries
     }
 
     /// GPU-seconds held so far.

@@ -220,6 +220,7 @@ impl Scheduler {
         let job = self.live(id)?;
         if job.generation == generation && job.phase == Phase::Starting {
             job.phase = Phase::Running;
+            job.has_trained = true;
             job.clock.training(now);
         }
         Ok(Vec::new())
@@ -245,35 +246,45 @@ impl Scheduler {
     }
 
     fn failed(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
-        let Some(was_asked) = self.gone(now, id, generation)? else { return Ok(Vec::new()) };
+        let Some(was) = self.gone(now, id, generation)? else { return Ok(Vec::new()) };
         let mut effects = Vec::new();
-        if was_asked {
-            // It was to leave and has left; part of it may have been lost with a node.
-            self.go_on(id);
+        if was == Phase::Stopping {
+            self.fail_to_leave(id);
         } else {
-            effects.extend(self.fail(now, id));
+            effects.extend(self.fail(now, id, was));
         }
         effects.extend(self.after_release(now));
         Ok(effects)
     }
 
-    /// A job that has left its GPUs goes on elsewhere if its user still wants it and it ever reported.
+    /// A job that has left its GPUs goes on elsewhere if its user still wants it and it can begin again.
     fn go_on(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
         if job.cancelled {
             self.end(id, Outcome::Cancelled);
-        } else if !job.can_come_back() {
+        } else if !job.may_begin_again() {
             self.end(id, Outcome::Failed);
         }
     }
 
-    /// Counts a failure: the job waits a while, or is given up.
-    fn fail(&mut self, now: Timestamp, id: JobId) -> Option<Effect> {
+    /// A job died that was to leave: it has left, and goes where it was to go. Unless it died of a lost node that is a
+    /// failure like any other: who can never save makes no progress, and must not be tried for ever.
+    fn fail_to_leave(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let is_its_own = job.lost_in != job.generation && !job.cancelled;
+        if is_its_own && job.count_failure() {
+            self.end(id, Outcome::Failed);
+        } else {
+            self.go_on(id);
+        }
+    }
+
+    /// Counts a failure: the job waits a while, or is given up. A start that never trained lost nothing.
+    fn fail(&mut self, now: Timestamp, id: JobId, was: Phase) -> Option<Effect> {
         let config = self.config;
         let job = self.jobs.get_mut(&id)?;
-        job.failures += 1;
-        job.progress_at_failure = job.report.as_ref().map_or(0.0, |report| report.progress);
-        if !job.can_come_back() || job.failures > job.spec.retries {
+        let is_worth_it = if was == Phase::Starting { job.may_begin_again() } else { job.can_come_back() };
+        if job.count_failure() || !is_worth_it {
             self.end(id, Outcome::Failed);
             return None;
         }
@@ -283,15 +294,15 @@ impl Scheduler {
         config.cadence.on_events.then_some(Effect::WakeAt(job.not_before))
     }
 
-    /// All processes of a start are gone: its GPUs are free. Says whether they had been asked to leave; nothing if
-    /// it was another start.
-    fn gone(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Result<Option<bool>, Refused> {
+    /// All processes of a start are gone: its GPUs are free. Says where the job was in its life; nothing if it was
+    /// another start.
+    fn gone(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Result<Option<Phase>, Refused> {
         let job = self.live(id)?;
         if job.generation != generation || job.phase == Phase::Waiting {
             return Ok(None);
         }
-        let was_asked = job.phase == Phase::Stopping;
-        if !was_asked {
+        let was = job.phase;
+        if was != Phase::Stopping {
             // It left unasked; the next plan says where it goes on.
             job.wanted = Allocation::none();
         }
@@ -300,7 +311,7 @@ impl Scheduler {
         job.phase = Phase::Waiting;
         let held = std::mem::take(&mut job.held);
         self.ledger.release(&held);
-        Ok(Some(was_asked))
+        Ok(Some(was))
     }
 
     fn end(&mut self, id: JobId, outcome: Outcome) {
@@ -342,6 +353,7 @@ impl Scheduler {
             let held_there = |job: &&mut Job| job.held.on(node).is_some();
             let Some(job) = self.jobs.get_mut(&id).filter(held_there) else { continue };
             job.settle(now);
+            job.lost_in = job.generation;
             let rest = job.held.iter().filter(|(held, _)| *held != node);
             job.held = Allocation::whole(rest.map(|(node, share)| (node, share.n_replicas())));
             if job.phase != Phase::Stopping {

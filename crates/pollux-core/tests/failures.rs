@@ -107,12 +107,72 @@ fn without_retries_the_first_failure_is_the_last() {
 }
 
 #[test]
-fn a_job_that_dies_when_asked_to_leave_has_left() {
+fn a_job_that_dies_when_asked_to_leave_has_left_and_failed() {
     let mut world = World::with_running(minutely(), &[2, 2], &[(1, &[(0, 2)])]);
     world.round(&[(1, &[(1, 2)])]);
     world.fail(1);
     world.check_said(&["stop 1.1", "start 1.2 on 1:2"]);
-    assert_eq!(world.job(1).failures, 0);
+    assert_eq!(world.job(1).failures, 1);
+}
+
+/// Job 1 is moved to and fro, crashes each time it should save, and reports so much progress after each start. Says
+/// how often it was asked to leave before it was given up, at most nine times.
+fn times_moved(progress: impl Fn(u32) -> f64) -> u32 {
+    let mut world = World::with_running(minutely(), &[2, 2], &[(1, &[(0, 2)])]);
+    for n_moves in 1..10 {
+        world.round(&[(1, &[(n_moves % 2, 2)])]);
+        world.fail(1);
+        if world.job(1).phase == Phase::Ended(Outcome::Failed) {
+            return n_moves;
+        }
+        world.train(1);
+        world.report(1, progress(n_moves));
+    }
+    9
+}
+
+#[test] // Three retries; in the last case it comes a little less far each time, then further than the time before.
+fn a_job_that_crashes_whenever_it_is_to_leave_is_given_up() {
+    assert_eq!(times_moved(|_| 0.5), 4);
+    assert_eq!(times_moved(|_| 1.0), 4);
+    assert_eq!(times_moved(|n_moves| [0.0, 0.9, 0.8, 0.85][n_moves as usize]), 4);
+}
+
+#[test]
+fn a_job_that_crashes_when_it_is_to_leave_but_saves_meanwhile_is_kept() {
+    assert_eq!(times_moved(|n_moves| 1.0 + f64::from(n_moves)), 9);
+}
+
+#[test]
+fn a_job_that_was_cancelled_and_crashes_is_cancelled() {
+    let mut world = one_running(0);
+    world.cancel(1);
+    world.fail(1);
+    world.check_phase(1, Phase::Ended(Outcome::Cancelled));
+}
+
+/// Starts of job 1 fail before it trains, until it is given up: how many there were.
+fn starts_that_fail(spec: JobSpec) -> u32 {
+    let mut world = World::of(minutely(), &[4]);
+    world.submit(1, spec);
+    for n_starts in 1..10 {
+        // Rounds come and go while it waits.
+        while world.job(1).phase == Phase::Waiting {
+            world.round(&[(1, &[(0, 2)])]);
+        }
+        world.fail(1);
+        if world.job(1).phase == Phase::Ended(Outcome::Failed) {
+            return n_starts;
+        }
+    }
+    9
+}
+
+#[test] // It never trained, so there is nothing that a second start could destroy.
+fn a_first_start_that_fails_is_tried_again() {
+    assert_eq!(starts_that_fail(adapting()), 4);
+    assert_eq!(starts_that_fail(JobSpec { retries: 1, ..common::asking(2) }), 2);
+    assert_eq!(starts_that_fail(JobSpec { retries: 0, ..adapting() }), 1);
 }
 
 #[test] // 20 s to start; then 10 s to stop and 40 s to start: 50 s, and 35 s on average.

@@ -99,6 +99,47 @@ fn a_node_lost_while_a_job_starts_there_sends_it_back() {
     world.check_said(&["start 1.1 on 0:2", "start 1.2 on 1:2"]);
 }
 
+#[test] // Its script is known to report, and it has not yet: it begins again rather than being given up.
+fn a_job_that_loses_its_node_before_its_first_report_begins_again() {
+    let mut world = World::of(minutely(), &[2, 2]);
+    world.submit(1, adapting());
+    world.round(&[(1, &[(0, 2)])]);
+    world.train(1);
+    world.lose(0);
+    world.check_phase(1, Phase::Waiting);
+    world.round(&[(1, &[(1, 2)])]);
+    world.check_said(&["start 1.1 on 0:2", "start 1.2 on 1:2"]);
+    // The second start never trains.
+    world.fail(1);
+    world.check_phase(1, Phase::Waiting);
+    assert_eq!(world.job(1).failures, 1);
+}
+
+#[test]
+fn the_rest_of_a_job_that_never_reported_leaves_and_begins_again() {
+    let mut world = World::of(minutely(), &[2, 2, 4]);
+    world.submit(1, adapting());
+    world.round(&[(1, &[(0, 2), (1, 2)])]);
+    world.train(1);
+    world.lose(1);
+    world.ask();
+    assert!(world.shown(1).is_some(), "plans are made for it while it leaves");
+    world.answer(plan(&[(1, &[(2, 4)])]));
+    world.fail(1);
+    world.check_said(&["start 1.1 on 0:2 1:2", "stop 1.1", "start 1.2 on 2:4"]);
+    assert_eq!(world.job(1).failures, 0);
+}
+
+#[test]
+fn a_rigid_job_that_loses_its_node_before_it_trains_begins_again() {
+    let mut world = World::of(minutely(), &[2, 2]);
+    world.submit(1, common::asking(2));
+    world.round(&[(1, &[(0, 2)])]);
+    world.lose(0);
+    world.round(&[(1, &[(1, 2)])]);
+    world.check_said(&["start 1.1 on 0:2", "start 1.2 on 1:2"]);
+}
+
 #[test]
 fn a_job_that_is_leaving_a_lost_node_goes_where_it_was_to_go() {
     let mut world = World::with_running(minutely(), &[2, 2], &[(1, &[(0, 2)])]);

@@ -108,7 +108,6 @@ impl<'p> Driver<'p> {
             anybody_runs: true,
         };
         for (node, spec) in (0..).map(NodeId).zip(cluster.nodes()) {
-            driver.audit.nodes.insert(node, (spec.gpus, 0));
             driver.tell(Timestamp::ZERO, Input::NodeJoined(node, spec.clone()), &|_| None)?;
         }
         Ok(driver)
@@ -163,6 +162,16 @@ impl<'p> Driver<'p> {
     }
 
     fn note(&mut self, at: Timestamp, input: &Input) {
+        match input {
+            Input::NodeJoined(node, spec) => {
+                self.audit.nodes.insert(*node, (spec.gpus, 0));
+            }
+            Input::NodeLost(node) => {
+                let gone = self.audit.lose(*node).into_iter();
+                self.log.events.extend(gone.map(|job| Event { at, job, what: What::Failed }));
+            }
+            _ => {}
+        }
         let (job, what) = match input {
             Input::JobSubmitted(job, _) => {
                 self.audit.submitted.insert(*job, at);
@@ -172,6 +181,10 @@ impl<'p> Driver<'p> {
             Input::JobStopped(job, _) => {
                 self.audit.leave(*job);
                 (*job, What::Stopped)
+            }
+            Input::JobFailed(job, _) => {
+                self.audit.leave(*job);
+                (*job, What::Failed)
             }
             Input::JobFinished(job, _) => {
                 self.audit.leave(*job);
@@ -226,6 +239,16 @@ impl Audit {
         }
         self.holders.insert(job, allocation.clone());
         Ok(())
+    }
+
+    /// A node is gone with what ran there. Says of whom nothing is left.
+    fn lose(&mut self, node: NodeId) -> Vec<JobId> {
+        self.nodes.remove(&node);
+        for allocation in self.holders.values_mut().filter(|held| held.on(node).is_some()) {
+            let rest = allocation.iter().filter(|(held, _)| *held != node);
+            *allocation = Allocation::whole(rest.map(|(node, share)| (node, share.n_replicas())));
+        }
+        self.holders.extract_if(.., |_, held| held.is_empty()).map(|(job, _)| job).collect()
     }
 
     fn leave(&mut self, job: JobId) {
@@ -289,6 +312,18 @@ mod tests {
         assert_eq!(audit.nodes.values().map(|(_, held)| *held).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(start(&mut audit, 20, 1, &[(0, 4), (1, 1)]), Ok(()));
         assert!(start(&mut audit, 20, 3, &[(0, 1)]).is_err());
+    }
+
+    #[test] // Job 1 loses its part on node 0 and job 2 all it has; node 0 comes back empty.
+    fn what_was_on_a_lost_node_is_gone() {
+        let mut audit = audit();
+        assert_eq!(start(&mut audit, 10, 1, &[(0, 2), (1, 3)]), Ok(()));
+        assert_eq!(start(&mut audit, 10, 2, &[(0, 2)]), Ok(()));
+        assert_eq!(audit.lose(NodeId(0)), [JobId(2)]);
+        assert!(start(&mut audit, 20, 2, &[(0, 1)]).is_err());
+        audit.nodes.insert(NodeId(0), (4, 0));
+        audit.leave(JobId(1));
+        assert_eq!(audit.nodes.values().map(|(_, held)| *held).collect::<Vec<_>>(), [0, 0]);
     }
 
     #[test] // A job that starts again without having left would hold both.

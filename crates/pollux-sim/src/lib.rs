@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`campaign`] | many runs: policies by workloads by seeds |
 //! | [`workload`] | which jobs arrive when: read from a file, or generated |
+//! | [`faults`] | what goes wrong: nodes that fail, starts that fail, slow nodes |
 //! | [`profile`] | what must be known of an application: step times, gradient noise, work |
 //! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
 //! | [`random`] | seeded random numbers, a stream for each purpose |
@@ -12,6 +13,7 @@
 pub mod campaign;
 mod cluster;
 mod driver;
+pub mod faults;
 pub mod interference;
 mod log;
 mod metrics;

@@ -5,11 +5,15 @@ use std::fmt::Write as _;
 use pollux_core::Explanation;
 use pollux_model::{Allocation, JobId, Timestamp};
 
+use crate::faults::NodeEvent;
+
 /// Everything that happened to the jobs of a run. The same run gives the same text, byte for byte.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     /// The events, by time.
     pub events: Vec<Event>,
+    /// What befell the nodes, by time.
+    pub nodes: Vec<NodeEvent>,
 }
 
 /// One event.
@@ -46,6 +50,8 @@ pub enum What {
     },
     /// It was taken off its GPUs.
     Stopped,
+    /// It died: its start failed, or a node was lost with a part of it.
+    Failed,
     /// It is done.
     Finished,
 }
@@ -54,7 +60,12 @@ impl Log {
     /// As lines of CSV: `time_s,job,event,gpus,nodes,batch,efficiency`. `name` tells a job's name.
     pub fn to_csv<'n>(&self, name: impl Fn(JobId) -> &'n str) -> String {
         let mut text = String::from("time_s,job,event,gpus,nodes,batch,efficiency\n");
+        let mut nodes = self.nodes.iter().peekable();
         for Event { at, job, what } in &self.events {
+            // A job dies of what befell its node at the same moment.
+            while let Some(event) = nodes.next_if(|event| event.at <= *at) {
+                node_row(&mut text, event);
+            }
             let (secs, name) = (at.as_secs_f64(), name(*job));
             let written = match what {
                 What::Submitted => writeln!(text, "{secs},{name},submitted,,,,"),
@@ -70,10 +81,18 @@ impl Log {
                     writeln!(text, "{secs},{name},batch,,,{global},{efficiency:.4}")
                 }
                 What::Stopped => writeln!(text, "{secs},{name},stopped,,,,"),
+                What::Failed => writeln!(text, "{secs},{name},failed,,,,"),
                 What::Finished => writeln!(text, "{secs},{name},finished,,,,"),
             };
             debug_assert!(written.is_ok(), "a string takes all text");
         }
+        nodes.for_each(|event| node_row(&mut text, event));
         text
     }
+}
+
+/// What befalls a node befalls no job by name.
+fn node_row(text: &mut String, NodeEvent { at, node, what }: &NodeEvent) {
+    let written = writeln!(text, "{},,{},,{},,", at.as_secs_f64(), what.name(), node.0);
+    debug_assert!(written.is_ok(), "a string takes all text");
 }

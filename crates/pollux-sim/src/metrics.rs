@@ -39,10 +39,14 @@ pub struct Metrics<T = f64> {
     pub mean_gap: Option<T>,
     /// The worst of these gaps.
     pub worst_gap: Option<T>,
+    /// How often jobs died: with a node, or on their way to their first step.
+    pub failures: T,
+    /// GPU-seconds of training that were lost that way, and done again.
+    pub redone_gpu_secs: T,
 }
 
 /// How many figures there are.
-const N_FIGURES: usize = 16;
+const N_FIGURES: usize = 18;
 
 impl Metrics {
     /// The figures of a run.
@@ -78,6 +82,8 @@ impl Metrics {
             rounds: rounds.n_rounds as f64,
             mean_gap: certified.then(|| rounds.sum_gaps / rounds.n_certified as f64),
             worst_gap: certified.then_some(rounds.worst_gap),
+            failures: sum(|job| job.failures.into()),
+            redone_gpu_secs: sum(|job| job.redone_gpu_secs),
         }
     }
 
@@ -112,6 +118,8 @@ impl Metrics<Spread> {
             rounds: of(|run| run.rounds),
             mean_gap: some(|run| run.mean_gap),
             worst_gap: some(|run| run.worst_gap),
+            failures: of(|run| run.failures),
+            redone_gpu_secs: of(|run| run.redone_gpu_secs),
         }
     }
 }
@@ -136,6 +144,8 @@ impl<T: Copy> Metrics<T> {
             ("rounds", Some(self.rounds)),
             ("mean_gap", self.mean_gap),
             ("worst_gap", self.worst_gap),
+            ("failures", Some(self.failures)),
+            ("redone_gpu_seconds", Some(self.redone_gpu_secs)),
         ]
     }
 
@@ -158,6 +168,8 @@ impl<T: Copy> Metrics<T> {
             rounds: change(self.rounds),
             mean_gap: self.mean_gap.map(&change),
             worst_gap: self.worst_gap.map(&change),
+            failures: change(self.failures),
+            redone_gpu_secs: change(self.redone_gpu_secs),
         }
     }
 }
@@ -235,6 +247,8 @@ mod tests {
             useful_gpu_secs: 540.0,
             held_secs: 600.0,
             restart_secs: 60.0,
+            failures: 2,
+            redone_gpu_secs: 40.0,
             rho: Some(rho),
         }
     }
@@ -259,6 +273,7 @@ mod tests {
         assert_eq!((metrics.gpu_secs, metrics.utilisation, metrics.useful_share), (3_600.0, 0.9, 0.405));
         assert!((metrics.unfair_share - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!((metrics.rounds, metrics.worst_gap), (5.0, Some(0.05)));
+        assert_eq!((metrics.failures, metrics.redone_gpu_secs), (6.0, 120.0));
         assert!((metrics.mean_gap.unwrap() - 0.02).abs() < 1e-12);
     }
 

@@ -39,6 +39,10 @@ pub struct JobOutcome {
     pub held_secs: f64,
     /// Seconds of these it was restarting.
     pub restart_secs: f64,
+    /// How often it died: with a node, or on its way to its first step.
+    pub failures: u32,
+    /// GPU-seconds of training that it lost that way, and did again.
+    pub redone_gpu_secs: f64,
     /// Completion time over that alone on its fair share of the cluster; none if it was never done.
     pub rho: Option<f64>,
 }
@@ -114,6 +118,8 @@ mod tests {
             useful_gpu_secs: 0.0,
             held_secs: 0.0,
             restart_secs: 0.0,
+            failures: 0,
+            redone_gpu_secs: 0.0,
             rho: None,
         }
     }

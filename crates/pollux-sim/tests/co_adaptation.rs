@@ -41,7 +41,7 @@ impl State {
                 What::Batch { global, efficiency } => {
                     (state.batch, state.efficiency) = (*global as f64, *efficiency);
                 }
-                What::Stopped | What::Finished => state.gpus = 0.0,
+                What::Stopped | What::Failed | What::Finished => state.gpus = 0.0,
                 What::Submitted | What::Training => {}
             }
         }

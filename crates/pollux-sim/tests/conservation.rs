@@ -2,11 +2,13 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use common::{profiles, quick_policies, submission};
 use pollux_model::{Allocation, GlobalBatch, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::AnyPolicy;
+use pollux_sim::faults::{Befalls, Faults};
 use pollux_sim::simulation::{Options, SimulationError, simulate};
 use pollux_sim::workload::{Submission, Workload};
 use pollux_sim::{ClusterShape, JobOutcome, Run, What};
@@ -14,6 +16,9 @@ use proptest::prelude::*;
 
 /// These give a job what its user asks for or nothing, so that they alone can fail to run it.
 const OBEDIENT: [&str; 3] = ["tiresias", "fifo", "srtf"];
+
+/// What a restart takes.
+const RESTART_SECS: f64 = 30.0;
 
 /// Small jobs, close together, some of which ask for more than there is.
 fn workloads() -> impl Strategy<Value = Workload> {
@@ -37,6 +42,26 @@ fn options() -> impl Strategy<Value = Options> {
             Options { cluster, noise, interference, history, seed, ..Options::default() }
         },
     )
+}
+
+/// Nodes that fail, are taken away and grow slow far more often than anywhere, and starts that fail.
+fn faults() -> impl Strategy<Value = Faults> {
+    let nodes = (prop::option::of(3_600_u64..20_000), 0_u64..1_800, 60_u64..1_200);
+    let taken = (prop_oneof![Just(0.0), 0.1..1.0_f64], 0_u64..600);
+    let slow = (prop_oneof![Just(0.0), 0.1..3.0_f64], 0.0..0.9_f64, 60_u64..3_600);
+    let chances = (prop_oneof![Just(0.0), 0.0..0.5_f64], 0.0..1.0_f64);
+    (nodes, taken, slow, chances).prop_map(|((mtbf, repair, checkpoint), taken, slow, chances)| Faults {
+        mtbf: mtbf.map(Duration::from_secs),
+        repair: Duration::from_secs(repair),
+        reclaims_per_hour: taken.0,
+        warning: Duration::from_secs(taken.1),
+        restart_failure: chances.0,
+        stragglers_per_hour: slow.0,
+        slowdown: slow.1,
+        slow_for: Duration::from_secs(slow.2),
+        work_error: chances.1,
+        checkpoint: Duration::from_secs(checkpoint),
+    })
 }
 
 /// The names of the jobs that ask for more than there is, and could use it.
@@ -71,7 +96,7 @@ fn check_jobs(policy: &str, workload: &Workload, run: &Run) {
     let gpu_secs: f64 = run.jobs.iter().map(|job| job.gpu_secs).sum();
     assert!(gpu_secs <= f64::from(run.gpus) * makespan * (1.0 + 1e-9), "{policy}: {gpu_secs} GPU-seconds");
     for (job, asked) in run.jobs.iter().zip(&workload.jobs) {
-        let JobOutcome { gpu_secs, useful_gpu_secs, held_secs, restart_secs, .. } = *job;
+        let JobOutcome { gpu_secs, useful_gpu_secs, held_secs, restart_secs, redone_gpu_secs, .. } = *job;
         assert_eq!((&job.name, job.submitted.as_secs_f64()), (&asked.name, asked.at_secs as f64));
         assert!(
             job.jct_secs().unwrap() > 0.0 && job.jct_secs().unwrap() >= held_secs - 1e-6,
@@ -80,25 +105,38 @@ fn check_jobs(policy: &str, workload: &Workload, run: &Run) {
         // The first start is a restart too: nobody trains without one.
         assert!(0.0 < restart_secs && restart_secs <= held_secs, "{policy}: {job:?}");
         assert!(held_secs <= gpu_secs * (1.0 + 1e-9), "{policy}: {job:?}");
-        assert!(0.0 < useful_gpu_secs && useful_gpu_secs <= gpu_secs, "{policy}: {job:?}");
+        let spent = useful_gpu_secs + redone_gpu_secs;
+        assert!(0.0 < useful_gpu_secs && spent <= gpu_secs * (1.0 + 1e-9), "{policy}: {job:?}");
         assert!(job.rho.unwrap() > 0.0, "{policy}: {job:?}");
     }
 }
 
-/// Recounts who held what: no node is ever overfull, and what jobs held adds up to what their outcomes say.
+/// Recounts who held what: no node is ever overfull, nobody comes to one that is away, and what jobs held and lost adds
+/// up to what their outcomes say.
 fn check_log(policy: &str, run: &Run, options: &Options) {
     let mut free: BTreeMap<NodeId, u32> =
         (0..).map(NodeId).zip(options.cluster.nodes().map(|node| node.gpus)).collect();
     let mut holders: BTreeMap<JobId, (f64, Allocation)> = BTreeMap::new();
     let mut gpu_secs: BTreeMap<JobId, f64> = BTreeMap::new();
     let mut last = Timestamp::ZERO;
+    let mut befell = run.log.nodes.iter().peekable();
+    let mut away = BTreeSet::new();
+    let mut deaths: BTreeMap<JobId, (u32, f64)> = BTreeMap::new();
     for event in &run.log.events {
         assert!(last <= event.at, "{policy}: {event:?} after {last:?}");
         last = event.at;
+        while let Some(befell) = befell.next_if(|befell| befell.at <= event.at) {
+            match befell.what {
+                Befalls::Warned | Befalls::Lost => away.insert(befell.node),
+                Befalls::Back => away.remove(&befell.node),
+                Befalls::Slow | Befalls::Steady => false,
+            };
+        }
         let (now, job) = (event.at.as_secs_f64(), event.job);
         match &event.what {
             What::Started { allocation, .. } => {
                 for (node, share) in allocation.iter() {
+                    assert!(!away.contains(&node), "{policy}: {event:?}");
                     let left = free.get_mut(&node).unwrap();
                     *left =
                         left.checked_sub(share.n_replicas()).unwrap_or_else(|| panic!("{policy}: {event:?}"));
@@ -106,8 +144,15 @@ fn check_log(policy: &str, run: &Run, options: &Options) {
                 let before = holders.insert(job, (now, allocation.clone()));
                 assert!(before.is_none(), "{policy}: {event:?}, but holds {before:?}");
             }
-            What::Stopped | What::Finished => {
+            What::Stopped | What::Failed | What::Finished => {
                 let (since, allocation) = holders.remove(&job).unwrap();
+                if matches!(event.what, What::Failed) {
+                    // No more is lost than was trained since this start, or since the latest checkpoint.
+                    let trained = (now - since - RESTART_SECS).max(0.0);
+                    let most = trained.min(options.faults.checkpoint.as_secs_f64()) * allocation.gpus();
+                    let (n_deaths, lost) = deaths.entry(job).or_default();
+                    (*n_deaths, *lost) = (*n_deaths + 1, *lost + most);
+                }
                 *gpu_secs.entry(job).or_default() += (now - since) * allocation.gpus();
                 for (node, share) in allocation.iter() {
                     *free.get_mut(&node).unwrap() += share.n_replicas();
@@ -118,8 +163,11 @@ fn check_log(policy: &str, run: &Run, options: &Options) {
         }
     }
     assert!(holders.is_empty() && free.values().sum::<u32>() == run.gpus, "{policy}: {holders:?}");
-    for (job, (_, counted)) in run.jobs.iter().zip(gpu_secs) {
+    for (job, (id, counted)) in run.jobs.iter().zip(gpu_secs) {
         assert!((job.gpu_secs - counted).abs() <= 1e-6 * counted, "{policy}: {job:?}, counted {counted}");
+        let (n_deaths, most) = deaths.remove(&id).unwrap_or_default();
+        assert_eq!(job.failures, n_deaths, "{policy}: {job:?}");
+        assert!(job.redone_gpu_secs <= most + 1e-3, "{policy}: {job:?}, at most {most}");
     }
 }
 
@@ -128,6 +176,22 @@ proptest! {
 
     #[test]
     fn every_policy_keeps_the_laws(workload in workloads(), options in options()) {
+        for policy in quick_policies() {
+            check_policy(policy.as_ref(), &workload, &options);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_policy_keeps_the_laws_when_things_go_wrong(
+        workload in workloads(),
+        options in options(),
+        faults in faults(),
+    ) {
+        let options = Options { faults, ..options };
         for policy in quick_policies() {
             check_policy(policy.as_ref(), &workload, &options);
         }

@@ -6,6 +6,7 @@ mod common;
 use common::{profiles, quick_policies, reference, submission};
 use pollux_policy::{AnyPolicy, Fifo, Genetic, Pollux, Settings};
 use pollux_sim::campaign::{World, jobs_csv, timeline_csv};
+use pollux_sim::faults::Faults;
 use pollux_sim::osdi21::{self, Limits};
 use pollux_sim::simulation::Options;
 use pollux_sim::workload::{Checks, Workload, read_workload};
@@ -32,17 +33,30 @@ fn crowd() -> Workload {
 }
 
 fn world(noise: f64) -> World {
+    world_with(noise, Faults::default())
+}
+
+fn world_with(noise: f64, faults: Faults) -> World {
     let cluster = "3x2:t4".parse().unwrap();
-    let options = Options { cluster, noise, interference: 0.3, history: true, ..Options::default() };
+    let options = Options { cluster, noise, interference: 0.3, history: true, faults, ..Options::default() };
     World::Profiles { profiles: profiles(), options }
+}
+
+/// The same where everything goes wrong that can.
+fn faulty() -> World {
+    let faults =
+        "mtbf=2h,repair=20m,reclaim=0.3,restart-failure=0.2,straggler=1,work-error=0.5,checkpoint=5m";
+    world_with(0.2, faults.parse().unwrap())
 }
 
 #[test]
 fn one_seed_gives_one_run() {
-    let (world, jobs) = (world(0.2), crowd());
-    for policy in quick_policies() {
-        let first = kept(&world, &jobs, policy.as_ref(), 7);
-        assert_eq!(kept(&world, &jobs, policy.as_ref(), 7), first, "{}", policy.about().name);
+    let jobs = crowd();
+    for world in [world(0.2), faulty()] {
+        for policy in quick_policies() {
+            let first = kept(&world, &jobs, policy.as_ref(), 7);
+            assert_eq!(kept(&world, &jobs, policy.as_ref(), 7), first, "{}", policy.about().name);
+        }
     }
 }
 
@@ -51,6 +65,7 @@ fn another_seed_gives_another_run_where_chance_plays() {
     let (jobs, pollux) = (crowd(), Pollux { settings: Settings::TUNED });
     assert_ne!(kept(&world(0.2), &jobs, &pollux, 1).0, kept(&world(0.2), &jobs, &pollux, 2).0);
     assert_eq!(kept(&world(0.0), &jobs, &Fifo, 1), kept(&world(0.0), &jobs, &Fifo, 2));
+    assert_ne!(kept(&faulty(), &jobs, &Fifo, 1).0, kept(&faulty(), &jobs, &Fifo, 2).0);
 }
 
 #[test] // In the artifact's world measurements are exact: what is left to chance is the policy's search.

@@ -92,7 +92,7 @@ fn threads_change_no_byte() {
     assert_eq!(files["results.json"], json);
     let jobs = &files[&format!("tiresias/{workload}-seed1/jobs.csv")];
     assert!(
-        jobs.starts_with("name,application,submitted_s,completed_s,jct_s,restarts,gpu_seconds,rho\n"),
+        jobs.starts_with("name,application,submitted_s,completed_s,jct_s,restarts,gpu_seconds,rho,failures,redone_gpu_seconds\n"),
         "{jobs}"
     );
     assert_eq!(jobs.lines().count(), 7);

@@ -10,9 +10,10 @@ use crate::workload::file::quoted;
 
 /// The jobs of a run and how each fared; what never came to be is left empty.
 ///
-/// Columns: `name,application,submitted_s,completed_s,jct_s,restarts,gpu_seconds,rho`.
+/// Columns: `name,application,submitted_s,completed_s,jct_s,restarts,gpu_seconds,rho,failures,redone_gpu_seconds`.
 pub fn jobs_csv(run: &Run) -> String {
-    let mut text = String::from("name,application,submitted_s,completed_s,jct_s,restarts,gpu_seconds,rho\n");
+    let mut text = String::from("name,application,submitted_s,completed_s,jct_s,restarts,gpu_seconds,rho");
+    text += ",failures,redone_gpu_seconds\n";
     let some = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for job in &run.jobs {
         let (name, application) = (quoted(&job.name), quoted(&job.application));
@@ -20,8 +21,11 @@ pub fn jobs_csv(run: &Run) -> String {
         let completed = some(job.completed.map(pollux_model::Timestamp::as_secs_f64));
         let (jct, rho) = (some(job.jct_secs()), some(job.rho));
         let (restarts, gpu_secs) = (job.restarts, job.gpu_secs);
-        let written =
-            writeln!(text, "{name},{application},{submitted},{completed},{jct},{restarts},{gpu_secs},{rho}");
+        let (failures, redone) = (job.failures, job.redone_gpu_secs);
+        let written = writeln!(
+            text,
+            "{name},{application},{submitted},{completed},{jct},{restarts},{gpu_secs},{rho},{failures},{redone}"
+        );
         debug_assert!(written.is_ok(), "a string takes all text");
     }
     text

@@ -95,7 +95,7 @@ struct File<'a> {
 struct RunLine<'a>(&'a Record);
 
 /// Figures that are whole numbers in a single run.
-const COUNTS: [&str; 2] = ["restarts", "rounds"];
+const COUNTS: [&str; 3] = ["restarts", "rounds", "failures"];
 
 impl Serialize for RunLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

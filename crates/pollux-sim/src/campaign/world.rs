@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pollux_policy::AnyPolicy;
 
 use crate::cluster::ClusterShape;
+use crate::faults::Faults;
 use crate::outcome::Run;
 use crate::profile::{PackedOn, Profile};
 use crate::workload::{GenerateError, Known, Recipe, Runtimes, Workload, generate};
@@ -47,6 +48,14 @@ impl World {
         match self {
             Self::Profiles { options, .. } => &options.cluster,
             Self::Osdi21 { options, .. } => &options.cluster,
+        }
+    }
+
+    /// What goes wrong; nothing ever does in the artifact's world.
+    pub fn faults(&self) -> Faults {
+        match self {
+            Self::Profiles { options, .. } => options.faults.clone(),
+            Self::Osdi21 { .. } => Faults::default(),
         }
     }
 

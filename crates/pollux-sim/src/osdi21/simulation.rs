@@ -360,6 +360,8 @@ impl<'a> Simulation<'a> {
                 useful_gpu_secs: sim.job.useful_gpu_secs(),
                 held_secs: sim.held_secs as f64,
                 restart_secs: sim.job.restarted_secs() as f64,
+                failures: 0,
+                redone_gpu_secs: 0.0,
                 rho: None,
             });
         }

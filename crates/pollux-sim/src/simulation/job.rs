@@ -10,6 +10,7 @@ use pollux_agent::{
 use pollux_model::fit::History;
 use pollux_model::{AgentReport, BatchLimits, BatchPlan, GpuType, Placement, Timestamp};
 
+use super::saves::{Saved, Saves};
 use crate::profile::Profile;
 use pollux_model::Random;
 
@@ -25,8 +26,21 @@ pub(super) struct SimJob {
     stretch: Option<Stretch>,
     last_report: Timestamp,
     noise: Option<(f64, Random)>,
-    /// GPU-seconds of training, times statistical efficiency.
+    /// GPU-seconds of training, times statistical efficiency; without what was lost and done again.
     pub(super) useful_gpu_secs: f64,
+    /// All progress ever made, with what was lost.
+    pub(super) done: f64,
+    /// What it goes back to when it dies; none where nobody dies.
+    saves: Option<Box<Saves>>,
+}
+
+/// What a job loses of its speed, each from 0 to below 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Slowed {
+    /// To others on its nodes.
+    pub(super) by_others: f64,
+    /// To a node that is slow itself.
+    pub(super) by_node: f64,
 }
 
 /// A stretch of constant speed.
@@ -34,7 +48,7 @@ struct Stretch {
     since: Timestamp,
     gpu_type: GpuType,
     placement: Placement,
-    slowed: f64,
+    slowed: Slowed,
     plan: BatchPlan,
     timing: StepTiming,
     step_secs: f64,
@@ -76,6 +90,47 @@ impl SimJob {
             last_report: Timestamp::ZERO,
             noise,
             useful_gpu_secs: 0.0,
+            done: 0.0,
+            saves: None,
+        }
+    }
+
+    /// The same job, which saves its state this often.
+    pub(super) fn saving(mut self, every: Duration) -> Self {
+        self.saves = Some(Box::new(Saves::new(every, self.state())));
+        self
+    }
+
+    /// What it goes back to when it dies, and what it lost so far.
+    pub(super) fn saves(&self) -> Option<&Saves> {
+        self.saves.as_deref()
+    }
+
+    /// What a checkpoint holds.
+    fn state(&self) -> Saved {
+        Saved {
+            agent: self.agent.clone(),
+            progress: self.progress,
+            epoch: self.epoch,
+            useful_gpu_secs: self.useful_gpu_secs,
+        }
+    }
+
+    fn save(&mut self, now: Timestamp) {
+        let state = self.saves.is_some().then(|| self.state());
+        if let Some((saves, state)) = self.saves.as_mut().zip(state) {
+            saves.save(now, state);
+        }
+    }
+
+    /// All its processes die: what was done since it last saved is lost.
+    pub(super) fn crash(&mut self, now: Timestamp) {
+        self.advance(now);
+        self.stretch = None;
+        if let Some(saves) = &mut self.saves {
+            let Saved { agent, progress, epoch, useful_gpu_secs } = saves.lose(self.progress);
+            (self.agent, self.progress, self.epoch) = (agent, progress, epoch);
+            self.useful_gpu_secs = useful_gpu_secs;
         }
     }
 
@@ -93,11 +148,14 @@ impl SimJob {
         now: Timestamp,
         gpu_type: &GpuType,
         placement: Placement,
-        slowed: f64,
+        slowed: Slowed,
     ) -> Option<(u64, f64)> {
         let plan = self.agent.decide(gpu_type, placement)?.plan;
         self.last_report = now;
         self.part_step = 0.0;
+        if let Some(saves) = &mut self.saves {
+            saves.begin(now);
+        }
         self.set_out(now, gpu_type.clone(), placement, slowed, plan)?;
         let stretch = self.stretch.as_ref()?;
         Some((plan.global().0, stretch.efficiency))
@@ -109,7 +167,7 @@ impl SimJob {
         now: Timestamp,
         gpu_type: GpuType,
         placement: Placement,
-        slowed: f64,
+        slowed: Slowed,
         plan: BatchPlan,
     ) -> Option<()> {
         let time = self.profile.step_time(&gpu_type, placement, plan.atomic_batch())?;
@@ -117,9 +175,11 @@ impl SimJob {
         let training = self.profile.training();
         let global = plan.global().0;
         let gain = training.gain(self.epoch, global, initial);
-        let compute = time.step_secs - time.sync_secs;
+        // A slow node slows all it does, and who exchanges gradients with it is no faster.
+        let compute = (time.step_secs - time.sync_secs) / (1.0 - slowed.by_node);
+        let step_secs = time.iteration_secs(plan.accum_steps()) / (1.0 - slowed.by_node);
         // What others take from a job's speed shows where it waits for them: in the exchange.
-        let step_secs = time.iteration_secs(plan.accum_steps()) / (1.0 - slowed);
+        let step_secs = step_secs / (1.0 - slowed.by_others);
         let optim_secs = step_secs - compute * f64::from(plan.accum_steps());
         let timing = StepTiming {
             accum_secs: (plan.accum_steps() > 0).then_some(compute),
@@ -149,11 +209,12 @@ impl SimJob {
     pub(super) fn stop(&mut self, now: Timestamp) {
         self.advance(now);
         self.stretch = None;
+        self.save(now);
     }
 
-    /// Others disturb it by so much; says whether that is news.
-    pub(super) fn set_slowed(&mut self, now: Timestamp, slowed: f64) -> bool {
-        let is_news = |stretch: &Stretch| stretch.slowed.to_bits() != slowed.to_bits();
+    /// It is slowed down by so much; says whether that is news.
+    pub(super) fn set_slowed(&mut self, now: Timestamp, slowed: Slowed) -> bool {
+        let is_news = |stretch: &Stretch| stretch.slowed != slowed;
         if !self.stretch.as_ref().is_some_and(is_news) {
             return false;
         }
@@ -165,7 +226,7 @@ impl SimJob {
         true
     }
 
-    /// When it is to be looked at next: its epoch ends, its agent wants to report or to try another batch.
+    /// When it is to be looked at next: its epoch ends, it is to save, its agent wants to report or to try another batch.
     pub(super) fn next_wake(&self) -> Option<Timestamp> {
         let stretch = self.stretch.as_ref()?;
         let report = self.last_report + self.settings.report_interval;
@@ -183,6 +244,7 @@ impl SimJob {
         let left = self.profile.training().epoch_end(self.epoch) - self.progress;
         let epoch_end = stretch.since + duration(left.max(0.0) * stretch.step_secs / stretch.gain);
         let next = steps.map_or(report, |steps| steps.min(report));
+        let next = self.saves.as_ref().map_or(next, |saves| saves.due().min(next));
         // Time moves on, however short a step.
         Some(next.min(epoch_end).max(stretch.since + Duration::from_micros(1)))
     }
@@ -197,7 +259,12 @@ impl SimJob {
         }
         let steps = secs / stretch.step_secs;
         self.progress += steps * stretch.gain;
-        self.useful_gpu_secs += secs * f64::from(stretch.placement.n_replicas()) * stretch.efficiency;
+        self.done += steps * stretch.gain;
+        let gpu_secs = secs * f64::from(stretch.placement.n_replicas());
+        self.useful_gpu_secs += gpu_secs * stretch.efficiency;
+        if let Some(saves) = &mut self.saves {
+            saves.unsaved_gpu_secs += gpu_secs;
+        }
         self.part_step += steps;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded down")]
         let whole = self.part_step as u64;
@@ -218,6 +285,7 @@ impl SimJob {
         let mut is_decision_due = self.agent.wants_decision();
         let mut new_epoch = false;
         if self.progress >= end - tolerance {
+            self.done += end - self.progress;
             self.progress = end;
             if self.epoch + 1 == training.n_epochs() {
                 self.stretch = None;
@@ -225,6 +293,9 @@ impl SimJob {
             }
             self.epoch += 1;
             (is_decision_due, new_epoch) = (true, true);
+        }
+        if self.saves.as_ref().is_some_and(|saves| saves.due() <= now) {
+            self.save(now);
         }
         let mut said = Said::default();
         if now - self.last_report >= self.settings.report_interval {

@@ -8,11 +8,13 @@
 //! | --- | --- |
 //! | what can be chosen? | [`Options`] |
 //! | how does one job train? | `job` |
-//! | how do jobs, scheduler and policy go through a workload? | `world` |
+//! | what is left of it when it dies? | `saves` |
+//! | how do jobs, scheduler and policy go through a workload? | `world`, and `world::trouble` where things go wrong |
 //! | what would a job do alone, what is an oracle told? | `truth` |
 
 mod job;
 mod options;
+mod saves;
 mod truth;
 mod world;
 
@@ -64,6 +66,9 @@ pub enum SimulationError {
     /// Jobs that no plan ever gives anything.
     #[error("these jobs can never run on this cluster: {}", .0.join(", "))]
     NeverRun(Vec<String>),
+    /// Jobs that lose what they do before they save it, again and again.
+    #[error("in a month these jobs got no further: {}; let nodes fail less often, or jobs save more often", .0.join(", "))]
+    Hopeless(Vec<String>),
     /// A law of the simulation was broken.
     #[error("this is a mistake in the simulator: {0}")]
     Broken(#[from] Broken),

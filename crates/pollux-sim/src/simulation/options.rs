@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::cluster::ClusterShape;
+use crate::faults::Faults;
 
 /// The world around the scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,12 +22,14 @@ pub struct Options {
     pub noise: f64,
     /// Whether new jobs build on what earlier ones of their application learned.
     pub history: bool,
+    /// What goes wrong.
+    pub faults: Faults,
     /// The source of all chance.
     pub seed: u64,
 }
 
 impl Default for Options {
-    /// The paper's cluster, 30 s for a restart, no interference, no noise.
+    /// The paper's cluster, 30 s for a restart, no interference, no noise, no faults.
     fn default() -> Self {
         Self {
             cluster: ClusterShape::default(),
@@ -35,6 +38,7 @@ impl Default for Options {
             interference: 0.0,
             noise: 0.0,
             history: false,
+            faults: Faults::default(),
             seed: 0,
         }
     }

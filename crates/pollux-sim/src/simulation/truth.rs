@@ -7,7 +7,7 @@ use std::time::Duration;
 use pollux_model::{BatchLimits, GpuType, Placement, Timestamp};
 use pollux_policy::Oracle;
 
-use super::job::SimJob;
+use super::job::{SimJob, Slowed};
 use crate::profile::Profile;
 
 /// Seconds from start to completion of a job that has these GPUs to itself.
@@ -19,7 +19,7 @@ pub(super) fn alone_secs(
     restart: Duration,
 ) -> Option<f64> {
     let mut job = SimJob::new(profile.clone(), limits, BTreeMap::new(), None);
-    job.begin(Timestamp::ZERO + restart, gpu_type, placement, 0.0)?;
+    job.begin(Timestamp::ZERO + restart, gpu_type, placement, Slowed::default())?;
     loop {
         let now = job.next_wake()?;
         if job.wake(now).finished {

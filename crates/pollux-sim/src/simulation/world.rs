@@ -1,5 +1,7 @@
 //! Jobs, scheduler and policy on their way through a workload.
 
+mod trouble;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -10,15 +12,17 @@ use pollux_model::{Allocation, BatchLimits, GlobalBatch, GpuType, JobId, NodeId,
 use pollux_policy::{AnyPolicy, Request, Seed};
 
 use super::SimulationError;
-use super::job::SimJob;
+use super::job::{SimJob, Slowed};
 use super::options::{Options, RestartCost};
 use super::truth::{Foresight, alone_secs};
 use crate::driver::{Broken, Driver, index_of, job_id};
+use crate::faults::Befalls;
 use crate::interference::slowed;
 use crate::outcome::{JobOutcome, Run};
 use crate::profile::Profile;
 use crate::random;
 use crate::workload::{Submission, Workload};
+use trouble::{Starts, Trouble};
 
 /// Rounds in which nobody runs and nothing else happens, after which nothing ever will.
 const IDLE_ROUNDS: u32 = 10_000;
@@ -31,6 +35,8 @@ enum Coming {
     Training(usize, Generation),
     /// The job is to be looked at, unless it was in between.
     Wake(usize, u64),
+    /// Something befalls a node.
+    Node(NodeId, Befalls),
     Tick,
 }
 
@@ -52,6 +58,7 @@ struct Member<'a> {
     gpu_secs: f64,
     held_secs: f64,
     restart_secs: f64,
+    starts: Starts,
 }
 
 pub(super) struct World<'a> {
@@ -67,6 +74,7 @@ pub(super) struct World<'a> {
     n_holders: usize,
     adapts: bool,
     foresight: BTreeMap<(String, u64), Foresight>,
+    trouble: Trouble,
 }
 
 impl<'a> World<'a> {
@@ -78,7 +86,10 @@ impl<'a> World<'a> {
     ) -> Result<Self, SimulationError> {
         let adapts = policy.about().adapts_batch;
         let members = workload.jobs.iter().map(|submission| member(submission, profiles, adapts, options));
-        let members = members.collect::<Result<Vec<_>, _>>()?;
+        let mut members = members.collect::<Result<Vec<_>, _>>()?;
+        for (index, member) in members.iter_mut().enumerate() {
+            member.starts = Starts::new(options, index);
+        }
         let mut cadence = policy.cadence();
         cadence.every = options.round.unwrap_or(cadence.every);
         let default_cost = match options.restart {
@@ -106,7 +117,9 @@ impl<'a> World<'a> {
             n_holders: 0,
             adapts,
             foresight: BTreeMap::new(),
+            trouble: Trouble::new(options),
         };
+        world.expect_trouble();
         for index in 0..world.members.len() {
             let at = Timestamp::from_secs(world.members[index].submission.at_secs);
             world.schedule(at, Coming::Submission(index));
@@ -131,11 +144,13 @@ impl<'a> World<'a> {
                         self.wake(now, index)?;
                     }
                 }
+                Coming::Node(node, what) => self.befall(now, node, what)?,
                 Coming::Tick => {
                     self.tell(now, Input::Tick)?;
+                    self.check_hope(now)?;
                     let is_idle = self.n_holders == 0 && self.n_submitted == self.members.len();
                     idle_rounds = if is_idle { idle_rounds + 1 } else { 0 };
-                    let impossible = self.driver.impossible.len() == self.n_open;
+                    let impossible = self.driver.impossible.len() == self.n_open && self.trouble.is_over();
                     if is_idle && (impossible || idle_rounds > IDLE_ROUNDS) {
                         return Err(self.never_run());
                     }
@@ -146,8 +161,13 @@ impl<'a> World<'a> {
     }
 
     fn never_run(&self) -> SimulationError {
+        SimulationError::NeverRun(self.left())
+    }
+
+    /// The names of the jobs that are not done.
+    fn left(&self) -> Vec<String> {
         let left = self.members.iter().filter(|member| member.completed.is_none());
-        SimulationError::NeverRun(left.map(|member| member.submission.name.clone()).collect())
+        left.map(|member| member.submission.name.clone()).collect()
     }
 
     /// Tells the scheduler, and does what it asks for.
@@ -168,9 +188,9 @@ impl<'a> World<'a> {
         while let Some(effect) = asked.pop() {
             match effect {
                 Effect::Stop { job, generation } => {
-                    self.stop(now, index_of(job));
+                    let said = self.leave(now, job, generation);
                     moved = true;
-                    let mut more = self.driver.tell(now, Input::JobStopped(job, generation), &|_| None)?;
+                    let mut more = self.driver.tell(now, said, &|_| None)?;
                     more.reverse();
                     asked.extend(more);
                 }
@@ -207,7 +227,8 @@ impl<'a> World<'a> {
 
     fn submit(&mut self, now: Timestamp, index: usize) -> Result<(), SimulationError> {
         self.n_submitted += 1;
-        let spec = spec(&self.members[index], self.options);
+        let mut spec = spec(&self.members[index], self.options);
+        self.misjudge(index, &mut spec);
         self.tell(now, Input::JobSubmitted(job_id(index), spec))
     }
 
@@ -219,8 +240,10 @@ impl<'a> World<'a> {
         if member.job.is_none() {
             let chance = || (noise, random::numbered(seed, "measurements", index as u64));
             let noise = (noise > 0.0).then(chance);
-            member.job = Some(SimJob::new(member.profile.clone(), member.limits, prior, noise));
+            let job = SimJob::new(member.profile.clone(), member.limits, prior, noise);
+            member.job = Some(trouble::saving(job, &self.options.faults));
         }
+        member.starts.next();
         member.allocation = allocation;
         member.n_starts += 1;
         member.started = now;
@@ -255,13 +278,14 @@ impl<'a> World<'a> {
         if member.allocation.is_empty() || self.driver.generation(job_id(index)) != generation {
             return Ok(());
         }
+        if member.starts.latest_fails {
+            return self.fail(now, index, generation);
+        }
         let gpu_type = member.allocation.iter().next().and_then(|(node, _)| self.types.get(&node)).cloned();
-        let begun = member
-            .job
-            .as_mut()
-            .zip(gpu_type)
-            .zip(member.allocation.placement())
-            .and_then(|((job, gpu_type), placement)| job.begin(now, &gpu_type, placement, 0.0));
+        let begun =
+            member.job.as_mut().zip(gpu_type).zip(member.allocation.placement()).and_then(
+                |((job, gpu_type), placement)| job.begin(now, &gpu_type, placement, Slowed::default()),
+            );
         let Some((batch, efficiency)) = begun else {
             return Err(SimulationError::NoSuchBatch {
                 job: member.submission.name.clone(),
@@ -308,14 +332,16 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Distributed jobs that share a node slow each other down.
+    /// Distributed jobs that share a node slow each other down, and a slow node all that are on it.
     fn spread_interference(&mut self, now: Timestamp) {
-        if self.options.interference <= 0.0 {
+        if self.options.interference <= 0.0 && !self.options.faults.has_stragglers() {
             return;
         }
         let slowed = slowed(self.members.iter().map(|member| &member.allocation));
         for (index, is_slowed) in slowed.into_iter().enumerate() {
-            let by = if is_slowed { self.options.interference } else { 0.0 };
+            let by_others = if is_slowed { self.options.interference } else { 0.0 };
+            let by_node = self.slowed_by_node(&self.members[index].allocation);
+            let by = Slowed { by_others, by_node };
             if let Some(job) = &mut self.members[index].job
                 && job.set_slowed(now, by)
             {
@@ -332,6 +358,7 @@ impl<'a> World<'a> {
             if (done - needed).abs() > 1e-9 * needed {
                 return Err(Broken::WrongWork { job: index as u64, done, needed }.into());
             }
+            let redone_gpu_secs = trouble::redone(index, member.job.as_ref(), needed)?;
             jobs.push(JobOutcome {
                 name: member.submission.name.clone(),
                 application: member.submission.application.clone(),
@@ -342,6 +369,8 @@ impl<'a> World<'a> {
                 useful_gpu_secs: member.job.as_ref().map_or(0.0, |job| job.useful_gpu_secs),
                 held_secs: member.held_secs,
                 restart_secs: member.restart_secs,
+                failures: member.starts.n_failures,
+                redone_gpu_secs,
                 rho: None,
             });
         }
@@ -403,6 +432,7 @@ fn member<'a>(
         gpu_secs: 0.0,
         held_secs: 0.0,
         restart_secs: 0.0,
+        starts: Starts::default(),
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use pollux_sim::ClusterShape;
+use pollux_sim::faults::Faults;
 use pollux_sim::simulation::RestartCost;
 
 use super::seeds::Seeds;
@@ -37,6 +38,7 @@ Example:
   pollux sim run --policy pollux,tiresias,optimus --seeds 1..5
   pollux sim run --policy pollux:tuned,fifo --workload jobs.csv --cluster 8x8:t4 --out results
   pollux sim run --policy pollux --workload generate:jobs=40,hours=2 --show bert-3
+  pollux sim run --policy pollux:tuned,tiresias --faults mtbf=200h,repair=2h,checkpoint=10m
   pollux sim run --policy tiresias --workload workloads --compat osdi21 --traces traces";
 
 #[derive(Args)]
@@ -93,6 +95,12 @@ pub(crate) struct RunArgs {
     /// New jobs build on what earlier ones of their application learned
     #[arg(long)]
     pub(crate) history: bool,
+
+    /// What goes wrong, as in mtbf=200h,repair=2h: nodes that fail (mtbf, repair, checkpoint), are taken away (reclaim,
+    /// warning) or grow slow (straggler, slowdown, slow-for), starts that fail (restart-failure), work that users
+    /// misjudge (work-error) [default: nothing]
+    #[arg(long, value_name = "KEY=VALUE,..")]
+    pub(crate) faults: Option<Faults>,
 
     /// Runs at a time; results are the same for any number [default: as many as there are cores]
     #[arg(long, value_name = "COUNT", value_parser = from_one::<u32>)]

@@ -42,6 +42,7 @@ pub(super) fn check(args: &RunArgs) -> Result<(), SimFailure> {
             "`--compat` and `--noise`",
             "in the artifact measurements are exact",
         ),
+        (compat && args.faults.is_some(), "`--compat` and `--faults`", "in the artifact nothing goes wrong"),
         (compat && odd_round, "`--compat` and `--round`", "in the artifact a round is whole seconds"),
         (
             !compat && args.repaired,
@@ -80,6 +81,7 @@ pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
             options.round = args.round.map(Duration::from_secs_f64);
             options.restart = args.restart.unwrap_or_default();
             options.noise = args.noise.unwrap_or(0.0);
+            options.faults = args.faults.clone().unwrap_or_default();
             Ok(World::Profiles { profiles, options })
         }
     }

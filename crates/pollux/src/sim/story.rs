@@ -90,6 +90,10 @@ pub(super) fn tell(job: JobId, cell: &Cell<'_>, run: &Run) -> String {
                 held = Allocation::none();
                 "stopped"
             }
+            What::Failed => {
+                held = Allocation::none();
+                "failed"
+            }
             What::Finished => {
                 held = Allocation::none();
                 "finished"
@@ -116,7 +120,12 @@ fn heading(outcome: &JobOutcome, cell: &Cell<'_>) -> String {
         (Some(jct), None) => format!("done after {} h", hours(jct)),
         (None, _) => "never done".to_owned(),
     };
-    let restarts = text::count(*restarts as usize, "restart");
+    let mut restarts = text::count(*restarts as usize, "restart");
+    if outcome.failures > 0 {
+        let failures = text::count(outcome.failures as usize, "failure");
+        restarts =
+            format!("{restarts}, {failures} ({} GPU-hours done again)", hours(outcome.redone_gpu_secs));
+    }
     let gpu_hours = hours(*gpu_secs);
     let Cell { policy, workload, seed, .. } = cell;
     let under = format!("{name} ({application}) under {policy}, workload {workload}, seed {seed}");

@@ -11,13 +11,17 @@ use crate::text::{self, Align, Table, significant};
 /// Workloads that are named one by one.
 const NAMED_WORKLOADS: usize = 3;
 
-/// Two tables, and a line on what was simulated.
+/// Two tables, a third where things go wrong, and a line on what was simulated.
 pub(super) fn render(records: &[Record], seeds: Seeds, world: &World, traces: &str) -> String {
     let summaries = summarise(records);
     let several = seeds.numbers().len() > 1;
     let mut text = times(&summaries, several);
     text += "\n";
     text += &uses(&summaries, several);
+    if world.faults().is_any() {
+        text += "\n";
+        text += &faults(&summaries, several);
+    }
     let _ = writeln!(text, "\n{}", about(records, seeds, world, traces));
     if several {
         text += "± is the standard deviation over seeds.\n";
@@ -78,6 +82,30 @@ fn uses(summaries: &[Summary], several: bool) -> String {
     table.render()
 }
 
+/// What went wrong, and what it cost.
+fn faults(summaries: &[Summary], several: bool) -> String {
+    let mut table = Table::new([
+        ("POLICY", Align::Left),
+        ("FAILURES", Align::Right),
+        ("REDONE (GPU-h)", Align::Right),
+        ("REDONE (%)", Align::Right),
+    ]);
+    for Summary { policy, metrics, .. } in summaries {
+        let redone = if metrics.gpu_secs.mean > 0.0 {
+            100.0 * metrics.redone_gpu_secs.mean / metrics.gpu_secs.mean
+        } else {
+            0.0
+        };
+        table.push([
+            policy.clone(),
+            figure(metrics.failures, 1.0, several),
+            figure(metrics.redone_gpu_secs, 1.0 / 3_600.0, several),
+            format!("{redone:.1}"),
+        ]);
+    }
+    table.render()
+}
+
 /// `160 jobs on 16x4:t4 (64 GPUs), workload `generate`, built-in profiles, seeds 1 to 5.`
 fn about(records: &[Record], seeds: Seeds, world: &World, traces: &str) -> String {
     let counts = || records.iter().map(|record| u32::try_from(record.n_jobs).unwrap_or(u32::MAX));
@@ -96,7 +124,9 @@ fn about(records: &[Record], seeds: Seeds, world: &World, traces: &str) -> Strin
     };
     let cluster = world.cluster();
     let gpus = text::count(cluster.gpus() as usize, "GPU");
-    format!("{jobs} of {workloads} on {cluster} ({gpus}), {traces}, {seeds}.")
+    let faults = world.faults();
+    let faults = if faults.is_any() { format!(" Faults: {faults}.") } else { String::new() };
+    format!("{jobs} of {workloads} on {cluster} ({gpus}), {traces}, {seeds}.{faults}")
 }
 
 /// `1.23`, or `1.23 ±0.05`.
