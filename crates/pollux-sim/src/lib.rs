@@ -6,6 +6,7 @@
 //! | [`workload`] | which jobs arrive when: read from a file, or generated |
 //! | [`faults`] | what goes wrong: nodes that fail, starts that fail, slow nodes |
 //! | [`profile`] | what must be known of an application: step times, gradient noise, work |
+//! | [`sweep`] | hyper-parameter search: trials that decide which trials come next |
 //! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
 //! | [`random`] | seeded random numbers, a stream for each purpose |
 //! | `driver` | the shell around the scheduler, and the laws no run may break |
@@ -22,6 +23,7 @@ mod outcome;
 pub mod profile;
 pub mod random;
 pub mod simulation;
+pub mod sweep;
 pub mod workload;
 
 pub use cluster::{ClusterShape, ShapeError};

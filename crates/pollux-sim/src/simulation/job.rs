@@ -67,6 +67,8 @@ pub(super) struct Said {
     pub(super) report: Option<AgentReport>,
     /// Its batch is another: samples of a step, and what each is worth.
     pub(super) batch: Option<(u64, f64)>,
+    /// An epoch ended, and so many have by now.
+    pub(super) epochs: Option<usize>,
 }
 
 impl SimJob {
@@ -297,7 +299,7 @@ impl SimJob {
         if self.saves.as_ref().is_some_and(|saves| saves.due() <= now) {
             self.save(now);
         }
-        let mut said = Said::default();
+        let mut said = Said { epochs: new_epoch.then_some(self.epoch), ..Said::default() };
         if now - self.last_report >= self.settings.report_interval {
             self.last_report = now;
             said.report = self.agent.poll(now);

@@ -10,8 +10,10 @@
 //! | how does one job train? | `job` |
 //! | what is left of it when it dies? | `saves` |
 //! | how do jobs, scheduler and policy go through a workload? | `world`, and `world::trouble` where things go wrong |
+//! | who submits and gives up jobs while it runs? | [`Guide`] |
 //! | what would a job do alone, what is an oracle told? | `truth` |
 
+mod guide;
 mod job;
 mod options;
 mod saves;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 
 use pollux_policy::AnyPolicy;
 
+pub use guide::{Guide, Milestone, Order};
 pub use options::{Options, RestartCost, RestartCostError};
 
 use crate::driver::Broken;
@@ -101,5 +104,18 @@ pub fn simulate(
     policy: &dyn AnyPolicy,
     options: &Options,
 ) -> Result<Run, SimulationError> {
-    world::World::new(workload, profiles, policy, options)?.run()
+    world::World::new(workload, profiles, policy, options, None)?.run()
+}
+
+/// Runs a workload that grows and shrinks on the way, as its guide orders.
+///
+/// Jobs that are given up have no time of completion; where there are any, no job's fairness is judged.
+pub fn simulate_guided(
+    workload: &Workload,
+    profiles: &BTreeMap<String, Arc<Profile>>,
+    policy: &dyn AnyPolicy,
+    options: &Options,
+    guide: &mut dyn Guide,
+) -> Result<Run, SimulationError> {
+    world::World::new(workload, profiles, policy, options, Some(guide))?.run()
 }

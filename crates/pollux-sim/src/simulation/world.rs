@@ -12,6 +12,7 @@ use pollux_model::{Allocation, BatchLimits, GlobalBatch, GpuType, JobId, NodeId,
 use pollux_policy::{AnyPolicy, Request, Seed};
 
 use super::SimulationError;
+use super::guide::{Guide, Milestone, Order};
 use super::job::{SimJob, Slowed};
 use super::options::{Options, RestartCost};
 use super::truth::{Foresight, alone_secs};
@@ -41,8 +42,8 @@ enum Coming {
 }
 
 /// A job of the workload.
-struct Member<'a> {
-    submission: &'a Submission,
+struct Member {
+    submission: Submission,
     profile: Arc<Profile>,
     limits: BatchLimits,
     restart: Duration,
@@ -54,6 +55,7 @@ struct Member<'a> {
     /// Counts how often its next wake was set; older ones are void.
     wakes: u64,
     completed: Option<Timestamp>,
+    given_up: bool,
     n_starts: u32,
     gpu_secs: f64,
     held_secs: f64,
@@ -63,8 +65,10 @@ struct Member<'a> {
 
 pub(super) struct World<'a> {
     options: &'a Options,
+    profiles: &'a BTreeMap<String, Arc<Profile>>,
+    guide: Option<&'a mut dyn Guide>,
     driver: Driver<'a>,
-    members: Vec<Member<'a>>,
+    members: Vec<Member>,
     coming: BinaryHeap<Reverse<(Timestamp, u64, Coming)>>,
     n_scheduled: u64,
     types: BTreeMap<NodeId, GpuType>,
@@ -79,10 +83,11 @@ pub(super) struct World<'a> {
 
 impl<'a> World<'a> {
     pub(super) fn new(
-        workload: &'a Workload,
-        profiles: &BTreeMap<String, Arc<Profile>>,
+        workload: &Workload,
+        profiles: &'a BTreeMap<String, Arc<Profile>>,
         policy: &'a dyn AnyPolicy,
         options: &'a Options,
+        guide: Option<&'a mut dyn Guide>,
     ) -> Result<Self, SimulationError> {
         let adapts = policy.about().adapts_batch;
         let members = workload.jobs.iter().map(|submission| member(submission, profiles, adapts, options));
@@ -107,6 +112,8 @@ impl<'a> World<'a> {
         let nodes = (0..).map(NodeId).zip(options.cluster.nodes());
         let mut world = Self {
             options,
+            profiles,
+            guide,
             driver,
             n_open: members.len(),
             members,
@@ -166,7 +173,7 @@ impl<'a> World<'a> {
 
     /// The names of the jobs that are not done.
     fn left(&self) -> Vec<String> {
-        let left = self.members.iter().filter(|member| member.completed.is_none());
+        let left = self.members.iter().filter(|member| member.completed.is_none() && !member.given_up);
         left.map(|member| member.submission.name.clone()).collect()
     }
 
@@ -227,6 +234,9 @@ impl<'a> World<'a> {
 
     fn submit(&mut self, now: Timestamp, index: usize) -> Result<(), SimulationError> {
         self.n_submitted += 1;
+        if self.members[index].given_up {
+            return Ok(());
+        }
         let mut spec = spec(&self.members[index], self.options);
         self.misjudge(index, &mut spec);
         self.tell(now, Input::JobSubmitted(job_id(index), spec))
@@ -320,7 +330,7 @@ impl<'a> World<'a> {
             let generation = self.driver.generation(id);
             self.tell(now, Input::JobFinished(id, generation))?;
             self.spread_interference(now);
-            return Ok(());
+            return self.ask_guide(now, index, Milestone::Done);
         }
         if let Some((batch, efficiency)) = said.batch {
             self.driver.note_batch(now, id, batch, efficiency);
@@ -329,7 +339,54 @@ impl<'a> World<'a> {
             self.tell(now, Input::JobReported(id, report))?;
         }
         self.set_wake(index);
+        match said.epochs {
+            Some(n_epochs) => self.ask_guide(now, index, Milestone::Epochs(n_epochs)),
+            None => Ok(()),
+        }
+    }
+
+    /// Does what the guide orders after a milestone, if there is a guide.
+    fn ask_guide(
+        &mut self,
+        now: Timestamp,
+        index: usize,
+        milestone: Milestone,
+    ) -> Result<(), SimulationError> {
+        let Some(guide) = &mut self.guide else { return Ok(()) };
+        for order in guide.passed(now, index, milestone) {
+            match order {
+                Order::Submit(submission) => self.add(now, submission)?,
+                Order::GiveUp(index) => self.give_up(now, index)?,
+            }
+        }
         Ok(())
+    }
+
+    /// A job that nobody knew of before.
+    fn add(&mut self, now: Timestamp, mut submission: Submission) -> Result<(), SimulationError> {
+        submission.at_secs = now.as_micros().div_ceil(1_000_000);
+        let (at, index) = (Timestamp::from_secs(submission.at_secs), self.members.len());
+        self.members.push(member(&submission, self.profiles, self.adapts, self.options)?);
+        if !self.foresight.contains_key(&(submission.application, submission.batch)) {
+            self.foresight.clear();
+        }
+        self.n_open += 1;
+        self.schedule(at, Coming::Submission(index));
+        Ok(())
+    }
+
+    fn give_up(&mut self, now: Timestamp, index: usize) -> Result<(), SimulationError> {
+        let Some(member) = self.members.get_mut(index) else { return Ok(()) };
+        if member.given_up || member.completed.is_some() {
+            return Ok(());
+        }
+        member.given_up = true;
+        self.n_open -= 1;
+        // One that is yet to come is never submitted.
+        match self.driver.scheduler().job(job_id(index)) {
+            Some(_) => self.tell(now, Input::JobCancelled(job_id(index))),
+            None => Ok(()),
+        }
     }
 
     /// Distributed jobs that share a node slow each other down, and a slow node all that are on it.
@@ -355,7 +412,7 @@ impl<'a> World<'a> {
         for (index, member) in self.members.iter().enumerate() {
             let done = member.job.as_ref().map_or(0.0, SimJob::progress);
             let needed = member.profile.training().work();
-            if (done - needed).abs() > 1e-9 * needed {
+            if !member.given_up && (done - needed).abs() > 1e-9 * needed {
                 return Err(Broken::WrongWork { job: index as u64, done, needed }.into());
             }
             let redone_gpu_secs = trouble::redone(index, member.job.as_ref(), needed)?;
@@ -376,6 +433,10 @@ impl<'a> World<'a> {
         }
         let gpus = self.options.cluster.gpus();
         let mut run = Run { jobs, gpus, rounds: self.driver.rounds, log: self.driver.log };
+        // Fairness is judged by the company that jobs kept until they were done.
+        if self.members.iter().any(|member| member.given_up) {
+            return Ok(run);
+        }
         let mut known = BTreeMap::new();
         let (members, options, adapts) = (&self.members, self.options, self.adapts);
         run.judge_fairness(|index, gpus| {
@@ -394,12 +455,12 @@ impl<'a> World<'a> {
     }
 }
 
-fn member<'a>(
-    submission: &'a Submission,
+fn member(
+    submission: &Submission,
     profiles: &BTreeMap<String, Arc<Profile>>,
     adapts: bool,
     options: &Options,
-) -> Result<Member<'a>, SimulationError> {
+) -> Result<Member, SimulationError> {
     let (job, application) = (submission.name.clone(), submission.application.clone());
     let Some(profile) = profiles.get(&application) else {
         let known = profiles.keys().cloned().collect();
@@ -418,7 +479,7 @@ fn member<'a>(
         RestartCost::PerApplication => Duration::from_secs_f64(profile.restart_secs()),
     };
     Ok(Member {
-        submission,
+        submission: submission.clone(),
         profile: profile.clone(),
         limits,
         restart,
@@ -428,6 +489,7 @@ fn member<'a>(
         trains_from: Timestamp::ZERO,
         wakes: 0,
         completed: None,
+        given_up: false,
         n_starts: 0,
         gpu_secs: 0.0,
         held_secs: 0.0,
@@ -437,8 +499,8 @@ fn member<'a>(
 }
 
 /// What the scheduler is told of a job.
-fn spec(member: &Member<'_>, options: &Options) -> JobSpec {
-    let (profile, submission) = (&member.profile, member.submission);
+fn spec(member: &Member, options: &Options) -> JobSpec {
+    let (profile, submission) = (&member.profile, &member.submission);
     let in_cluster = options.cluster.gpu_types();
     let types: BTreeSet<GpuType> =
         profile.gpu_types().filter(|known| in_cluster.contains(known)).cloned().collect();

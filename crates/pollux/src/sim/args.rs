@@ -8,6 +8,7 @@ use pollux_sim::faults::Faults;
 use pollux_sim::simulation::RestartCost;
 
 use super::seeds::Seeds;
+use super::sweep::args::{EXAMPLE as SWEEP_EXAMPLE, SweepArgs};
 use crate::cli::{PlainOutput, from_one};
 
 #[derive(Subcommand)]
@@ -19,6 +20,13 @@ pub(crate) enum SimCommand {
     /// cluster was used, with means and standard deviations over seeds.
     #[command(after_help = RUN_EXAMPLE)]
     Run(Box<RunArgs>),
+    /// Search hyper-parameters with trials as jobs, and compare how policies fare
+    ///
+    /// Trials come a few at a time; what they find decides which come next and which are given up. Every policy serves every
+    /// way to search with every seed. Step times are those of measured jobs; accuracies follow a formula. Prints what was
+    /// found, how long it took, and each policy against the last one.
+    #[command(after_help = SWEEP_EXAMPLE)]
+    Sweep(Box<SweepArgs>),
     /// Generate a workload, and print it as CSV
     ///
     /// After the recipe of the Pollux paper: 160 jobs over 8 hours unless the recipe says otherwise. The same recipe,
@@ -185,7 +193,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) source: Option<String>,
 }
 
-fn round(text: &str) -> Result<f64, String> {
+pub(super) fn round(text: &str) -> Result<f64, String> {
     number(text, "not a number of seconds from 1 to 86400", |secs| (1.0..=86_400.0).contains(&secs))
 }
 
@@ -193,11 +201,11 @@ fn secs(text: &str) -> Result<f64, String> {
     number(text, "not a number of seconds from 0 to 86400", |secs| (0.0..=86_400.0).contains(&secs))
 }
 
-fn interference(text: &str) -> Result<f64, String> {
+pub(super) fn interference(text: &str) -> Result<f64, String> {
     number(text, "not a number from 0 to below 1", |part| (0.0..1.0).contains(&part))
 }
 
-fn noise(text: &str) -> Result<f64, String> {
+pub(super) fn noise(text: &str) -> Result<f64, String> {
     number(text, "not a number from 0 to 1", |part| (0.0..=1.0).contains(&part))
 }
 

@@ -7,6 +7,7 @@ use pollux_sim::osdi21::file::Problem;
 use pollux_sim::osdi21::{self, FileError, LoadError, TableError};
 use pollux_sim::profile::ProfileError;
 use pollux_sim::simulation;
+use pollux_sim::sweep::{SweepError, SweepFailed};
 use pollux_sim::workload::{GenerateError, RecipeError};
 
 use crate::failure::exit;
@@ -42,6 +43,10 @@ pub(crate) enum SimFailure {
     Campaign(#[from] CampaignError),
     #[error(transparent)]
     Run(#[from] RunFailed),
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    #[error(transparent)]
+    SweepRun(#[from] SweepFailed),
 }
 
 impl From<LoadError> for SimFailure {
@@ -71,6 +76,7 @@ impl SimFailure {
                 exit::NOT_FOUND
             }
             Self::Run(RunFailed { source, .. }) if is_a_mistake(source) => exit::FAILURE,
+            Self::SweepRun(failed) if is_mistaken_sweep(failed) => exit::FAILURE,
             _ => exit::INVALID,
         }
     }
@@ -106,6 +112,10 @@ impl SimFailure {
             Self::Run(RunFailed { source, .. }) if is_a_mistake(source) => {
                 "please report this with the command and its files"
             }
+            Self::Sweep(SweepError::Impossible { .. }) => {
+                "`--gpus` and `--batch` say what each trial asks for, `--cluster` what there is"
+            }
+            Self::SweepRun(failed) if is_mistaken_sweep(failed) => "please report this with the command",
             _ => return None,
         };
         Some(text.to_owned())
@@ -118,6 +128,10 @@ fn is_a_mistake(error: &WorldError) -> bool {
         WorldError::Osdi21(osdi21::SimulationError::Broken(_))
             | WorldError::Profiles(simulation::SimulationError::Broken(_))
     )
+}
+
+fn is_mistaken_sweep(failed: &SweepFailed) -> bool {
+    matches!(*failed.source, SweepError::Simulation(simulation::SimulationError::Broken(_)))
 }
 
 fn never_run(error: &WorldError) -> bool {

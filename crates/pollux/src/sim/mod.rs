@@ -9,5 +9,6 @@ mod progress;
 pub(crate) mod run;
 mod seeds;
 mod story;
+pub(crate) mod sweep;
 mod table;
 pub(crate) mod workload;

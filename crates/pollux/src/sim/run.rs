@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Output, Failure> {
     Ok(Output { data, notes, file })
 }
 
-fn contender(text: &str) -> Result<Contender, Failure> {
+pub(super) fn contender(text: &str) -> Result<Contender, Failure> {
     let spec: PolicySpec = text.parse()?;
     Ok(Contender { label: text.trim().to_owned(), policy: spec.policy() })
 }

@@ -130,19 +130,19 @@ fn about(records: &[Record], seeds: Seeds, world: &World, traces: &str) -> Strin
 }
 
 /// `1.23`, or `1.23 ±0.05`.
-fn figure(spread: Spread, unit: f64, several: bool) -> String {
+pub(super) fn figure(spread: Spread, unit: f64, several: bool) -> String {
     let mean = significant(unit * spread.mean, 3);
     let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     with_deviation(mean, unit * spread.sd, decimals, several)
 }
 
 /// `12.3`, or `12.3 ±0.5`, of a hundred.
-fn percent(spread: Spread, several: bool) -> String {
+pub(super) fn percent(spread: Spread, several: bool) -> String {
     fixed(Spread { mean: 100.0 * spread.mean, sd: 100.0 * spread.sd, ..spread }, 1, several)
 }
 
 /// With so many digits after the point.
-fn fixed(spread: Spread, decimals: usize, several: bool) -> String {
+pub(super) fn fixed(spread: Spread, decimals: usize, several: bool) -> String {
     with_deviation(format!("{:.decimals$}", spread.mean), spread.sd, decimals, several)
 }
 
