@@ -19,6 +19,8 @@ pub struct Config {
     pub back_off: Duration,
     /// The longest such wait.
     pub longest_back_off: Duration,
+    /// Jobs whose record is kept after their end, the latest ones. Of all others it is remembered that they were there.
+    pub remember_ended: usize,
 }
 
 impl Default for Config {
@@ -31,6 +33,7 @@ impl Default for Config {
             history: false,
             back_off: Duration::from_secs(10),
             longest_back_off: Duration::from_mins(5),
+            remember_ended: 10_000,
         }
     }
 }

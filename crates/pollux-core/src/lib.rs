@@ -12,12 +12,14 @@
 //! | `rounds` | plans asked for and carried out in two phases |
 //! | `ledger` | who holds which GPUs; a GPU is free only when its last holder is gone |
 //! | `view` | the snapshot a policy is shown |
+//! | `ended` | who is over: the latest in full, all others by number |
 //! | `history` | what earlier jobs of an application taught |
 //!
 //! Pure: no files, sockets, clock, environment or ambient randomness.
 
 mod config;
 mod effect;
+mod ended;
 mod history;
 mod input;
 mod job;

@@ -8,6 +8,7 @@ use pollux_policy::{Certificate, Cluster, Group, Node, NodeState, Snapshot, Snap
 
 use crate::config::Config;
 use crate::effect::{Effect, Generation};
+use crate::ended::Ended;
 use crate::history::Histories;
 use crate::input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
 use crate::job::{Job, JobView, Outcome, Phase};
@@ -43,6 +44,7 @@ pub struct Scheduler {
     pub(crate) jobs: BTreeMap<JobId, Job>,
     /// Jobs that have not ended.
     pub(crate) active: BTreeSet<JobId>,
+    pub(crate) ended: Ended,
     /// Jobs that are to hold something else than they do.
     pub(crate) unsettled: BTreeSet<JobId>,
     pub(crate) ledger: Ledger,
@@ -61,6 +63,7 @@ impl Scheduler {
             now: Timestamp::ZERO,
             jobs: BTreeMap::new(),
             active: BTreeSet::new(),
+            ended: Ended::default(),
             unsettled: BTreeSet::new(),
             ledger: Ledger::default(),
             groups: Vec::new(),
@@ -104,7 +107,7 @@ impl Scheduler {
         Ok(effects)
     }
 
-    /// A job, ended ones included.
+    /// A job, ended ones included as long as they are remembered ([`Config::remember_ended`]).
     pub fn job(&self, id: JobId) -> Option<JobView<'_>> {
         self.jobs.get(&id).map(Job::view)
     }
@@ -141,7 +144,8 @@ impl Scheduler {
     }
 
     fn live(&mut self, id: JobId) -> Result<&mut Job, Refused> {
-        let job = self.jobs.get_mut(&id).ok_or(Refused::UnknownJob(id))?;
+        let unknown = if self.ended.contains(id) { Refused::Ended(id) } else { Refused::UnknownJob(id) };
+        let job = self.jobs.get_mut(&id).ok_or(unknown)?;
         if job.has_ended() { Err(Refused::Ended(id)) } else { Ok(job) }
     }
 
@@ -154,7 +158,7 @@ impl Scheduler {
 impl Scheduler {
     fn submit(&mut self, now: Timestamp, id: JobId, spec: JobSpec) -> Effects {
         spec.check()?;
-        if self.jobs.contains_key(&id) {
+        if self.jobs.contains_key(&id) || self.ended.contains(id) {
             return Err(Refused::KnownJob(id));
         }
         if let Some(group) = spec.group
@@ -319,6 +323,9 @@ impl Scheduler {
             job.phase = Phase::Ended(outcome);
             job.wanted = Allocation::none();
             job.curves = std::sync::Arc::default();
+            for forgotten in self.ended.insert(id, self.config.remember_ended) {
+                self.jobs.remove(&forgotten);
+            }
         }
         self.active.remove(&id);
         self.unsettled.remove(&id);

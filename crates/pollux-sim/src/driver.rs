@@ -7,7 +7,7 @@ use pollux_model::{Allocation, JobId, NodeId, Timestamp};
 use pollux_policy::{AnyPolicy, Limit, Oracle, Terms};
 
 use crate::cluster::ClusterShape;
-use crate::log::{Event, Log, What};
+use crate::log::{Event, Kept, Log, What};
 
 /// A run that broke a law. Each is a mistake of the simulator or the scheduler, never of its user.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -84,6 +84,7 @@ pub(crate) struct Driver<'p> {
     scheduler: Scheduler,
     policy: &'p dyn AnyPolicy,
     audit: Audit,
+    kept: Kept,
     pub(crate) log: Log,
     pub(crate) rounds: RoundStats,
     /// Jobs that the latest plan says could run nowhere.
@@ -97,11 +98,13 @@ impl<'p> Driver<'p> {
         config: Config,
         policy: &'p dyn AnyPolicy,
         cluster: &ClusterShape,
+        kept: Kept,
     ) -> Result<Self, Broken> {
         let mut driver = Self {
             scheduler: Scheduler::new(config),
             policy,
             audit: Audit::default(),
+            kept,
             log: Log::default(),
             rounds: RoundStats::default(),
             impossible: Vec::new(),
@@ -140,10 +143,10 @@ impl<'p> Driver<'p> {
                     }
                     Effect::Start { job, generation, allocation } => {
                         self.audit.start(now, job, &allocation)?;
-                        let why =
-                            self.scheduler.job(job).and_then(|job| job.explanation.cloned()).map(Box::new);
+                        let told = || self.scheduler.job(job).and_then(|job| job.explanation.cloned());
+                        let why = if self.kept.reasons_of(job) { told().map(Box::new) } else { None };
                         let what = What::Started { allocation: allocation.clone(), why };
-                        self.log.events.push(Event { at: now, job, what });
+                        self.log.push(self.kept, Event { at: now, job, what });
                         asked.push(Effect::Start { job, generation, allocation });
                     }
                     other => asked.push(other),
@@ -158,7 +161,7 @@ impl<'p> Driver<'p> {
 
     /// A job's batch as it is from now on.
     pub(crate) fn note_batch(&mut self, at: Timestamp, job: JobId, global: u64, efficiency: f64) {
-        self.log.events.push(Event { at, job, what: What::Batch { global, efficiency } });
+        self.log.push(self.kept, Event { at, job, what: What::Batch { global, efficiency } });
     }
 
     fn note(&mut self, at: Timestamp, input: &Input) {
@@ -188,11 +191,12 @@ impl<'p> Driver<'p> {
             }
             Input::JobFinished(job, _) => {
                 self.audit.leave(*job);
+                self.audit.submitted.remove(job);
                 (*job, What::Finished)
             }
             _ => return,
         };
-        self.log.events.push(Event { at, job, what });
+        self.log.push(self.kept, Event { at, job, what });
     }
 
     fn count(&mut self, plan: &pollux_policy::Plan) {

@@ -5,6 +5,7 @@
 //! | [`campaign`] | many runs: policies by workloads by seeds |
 //! | [`workload`] | which jobs arrive when: read from a file, or generated |
 //! | [`faults`] | what goes wrong: nodes that fail, starts that fail, slow nodes |
+//! | [`traces`] | public traces of clusters, and workloads made of them |
 //! | [`profile`] | what must be known of an application: step times, gradient noise, work |
 //! | [`sweep`] | hyper-parameter search: trials that decide which trials come next |
 //! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
@@ -24,10 +25,11 @@ pub mod profile;
 pub mod random;
 pub mod simulation;
 pub mod sweep;
+pub mod traces;
 pub mod workload;
 
 pub use cluster::{ClusterShape, ShapeError};
 pub use driver::{Broken, RoundStats};
-pub use log::{Event, Log, What};
+pub use log::{Event, Kept, Log, What};
 pub use metrics::{Metrics, Spread};
 pub use outcome::{JobOutcome, Run};

@@ -16,6 +16,37 @@ pub struct Log {
     pub nodes: Vec<NodeEvent>,
 }
 
+/// What of a run is kept in its log. Long runs of many jobs need not hold what nobody is going to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The events of all jobs.
+    pub events: bool,
+    /// With them, why each job was given its GPUs.
+    pub reasons: bool,
+    /// A job of which everything is kept whatever else is.
+    pub story: Option<JobId>,
+}
+
+impl Kept {
+    /// Nothing at all.
+    pub const NOTHING: Self = Self { events: false, reasons: false, story: None };
+
+    fn events_of(&self, job: JobId) -> bool {
+        self.events || self.story == Some(job)
+    }
+
+    pub(crate) fn reasons_of(&self, job: JobId) -> bool {
+        (self.events && self.reasons) || self.story == Some(job)
+    }
+}
+
+impl Default for Kept {
+    /// Everything.
+    fn default() -> Self {
+        Self { events: true, reasons: true, story: None }
+    }
+}
+
 /// One event.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -57,6 +88,12 @@ pub enum What {
 }
 
 impl Log {
+    pub(crate) fn push(&mut self, kept: Kept, event: Event) {
+        if kept.events_of(event.job) {
+            self.events.push(event);
+        }
+    }
+
     /// As lines of CSV: `time_s,job,event,gpus,nodes,batch,efficiency`. `name` tells a job's name.
     pub fn to_csv<'n>(&self, name: impl Fn(JobId) -> &'n str) -> String {
         let mut text = String::from("time_s,job,event,gpus,nodes,batch,efficiency\n");

@@ -30,6 +30,7 @@ fn jobs(name: &str, gpus: &[u32]) -> Source {
         application: "ncf".to_owned(),
         gpus,
         batch: 32_768,
+        work: None,
     };
     Source::Fixed(Workload { name: name.to_owned(), jobs: gpus.iter().enumerate().map(job).collect() })
 }

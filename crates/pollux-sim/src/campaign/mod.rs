@@ -13,6 +13,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
+use pollux_model::JobId;
 use pollux_policy::AnyPolicy;
 
 pub use execute::RunFailed;
@@ -20,6 +21,8 @@ pub use files::{jobs_csv, timeline_csv};
 pub use results::{Record, Summary, VERSION, results_json, summarise};
 pub use world::{World, WorldError};
 
+use crate::log::Kept;
+use crate::traces::Trace;
 use crate::workload::{GenerateError, Recipe, Submission, Workload};
 
 /// A policy and what its runs are called by.
@@ -44,6 +47,8 @@ pub enum Source {
     Fixed(Workload),
     /// Other jobs for each seed.
     Generated(Recipe),
+    /// Jobs of a trace; which applications they train differs by seed.
+    Traced(Trace),
 }
 
 impl Source {
@@ -52,6 +57,7 @@ impl Source {
         match self {
             Self::Fixed(workload) => workload.name.clone(),
             Self::Generated(recipe) => recipe.to_string(),
+            Self::Traced(trace) => trace.spec.label(),
         }
     }
 }
@@ -131,6 +137,7 @@ impl Campaign {
             let jobs = |&seed: &u64| match source {
                 Source::Fixed(workload) => Ok(workload.clone()),
                 Source::Generated(recipe) => world.generate(recipe, seed),
+                Source::Traced(trace) => world.map_trace(trace, seed),
             };
             let by_seed: Result<Vec<Workload>, GenerateError> = seeds.iter().map(jobs).collect();
             match by_seed {
@@ -144,6 +151,14 @@ impl Campaign {
             }
         }
         Ok(Self { contenders, workloads, seeds: seeds.to_vec(), world })
+    }
+
+    /// The same, with everything that happens to this job kept in each run's log.
+    #[must_use]
+    pub fn telling(mut self, job: JobId) -> Self {
+        let kept = self.world.kept();
+        self.world.keep(Kept { story: Some(job), ..kept });
+        self
     }
 
     /// How many runs there are.

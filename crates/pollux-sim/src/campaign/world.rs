@@ -7,8 +7,10 @@ use pollux_policy::AnyPolicy;
 
 use crate::cluster::ClusterShape;
 use crate::faults::Faults;
+use crate::log::Kept;
 use crate::outcome::Run;
 use crate::profile::{PackedOn, Profile};
+use crate::traces::{Trace, Work, workload_of};
 use crate::workload::{GenerateError, Known, Recipe, Runtimes, Workload, generate};
 use crate::{osdi21, simulation};
 
@@ -59,6 +61,22 @@ impl World {
         }
     }
 
+    /// Says what is to be kept of each run; everything unless it is said.
+    pub fn keep(&mut self, kept: Kept) {
+        match self {
+            Self::Profiles { options, .. } => options.log = kept,
+            Self::Osdi21 { options, .. } => options.log = kept,
+        }
+    }
+
+    /// What is kept of each run.
+    pub fn kept(&self) -> Kept {
+        match self {
+            Self::Profiles { options, .. } => options.log,
+            Self::Osdi21 { options, .. } => options.log,
+        }
+    }
+
     /// What a reader of workloads must know of the applications.
     pub fn known(&self) -> Vec<Known<'_>> {
         match self {
@@ -80,6 +98,24 @@ impl World {
                 let named = applications.iter();
                 let runtimes = named.map(|(name, known)| (name.clone(), known.as_ref() as &dyn Runtimes));
                 generate(recipe, &runtimes.collect(), seed)
+            }
+        }
+    }
+
+    /// A workload made of a trace, of the applications of this world on its nodes.
+    pub fn map_trace(&self, trace: &Trace, seed: u64) -> Result<Workload, GenerateError> {
+        match self {
+            Self::Profiles { profiles, options } => {
+                let packed = profiles.values().filter_map(|known| PackedOn::cluster(known, &options.cluster));
+                let packed: Vec<PackedOn<'_>> = packed.collect();
+                let named = packed.iter().map(|on| (on.profile.name().to_owned(), on as &dyn Runtimes));
+                workload_of(trace, &named.collect(), seed)
+            }
+            Self::Osdi21 { .. } if trace.spec.work == Work::Trace => Err(GenerateError::NoScale),
+            Self::Osdi21 { applications, .. } => {
+                let named = applications.iter();
+                let runtimes = named.map(|(name, known)| (name.clone(), known.as_ref() as &dyn Runtimes));
+                workload_of(trace, &runtimes.collect(), seed)
             }
         }
     }

@@ -106,6 +106,33 @@ pub enum Problem {
         /// The known name nearest to it, if any is near.
         near: Option<String>,
     },
+    /// A file whose first line shows no format of traces that we know.
+    #[error(
+        "no trace in a format we know; add `format=` with `philly`, `elasticflow`, `alibaba`, `gavel` or `shockwave`"
+    )]
+    UnknownFormat,
+    /// A setting that asks for what traces of a format do not say.
+    #[error("`{key}` asks for what traces of format `{format}` do not say; leave it out")]
+    NotInFormat {
+        /// The setting.
+        key: &'static str,
+        /// The format.
+        format: &'static str,
+    },
+    /// A part of a trace without jobs.
+    #[error("no job is in the part of the trace that is asked for; look at `first`, `days` and `cluster`")]
+    NothingChosen,
+    /// A file without lines.
+    #[error("no lines")]
+    NoLines,
+    /// A line with tabs that is longer or shorter than its format.
+    #[error("{found} fields with tabs between them, but there must be {expected}")]
+    TabCount {
+        /// Fields of the format.
+        expected: usize,
+        /// Fields of the line.
+        found: usize,
+    },
     /// Traces that contradict the limits of their application.
     #[error("{what} is {found}, but `{application}` has {expected}")]
     Contradiction {
@@ -139,25 +166,35 @@ impl std::error::Error for FileError {}
 /// A CSV file reduced to the columns that were asked for.
 pub(crate) struct Table {
     file: PathBuf,
-    columns: &'static [&'static str],
+    columns: Vec<&'static str>,
     rows: Vec<(u64, Vec<String>)>,
 }
 
 impl Table {
     pub(crate) fn open(file: &Path, columns: &'static [&'static str]) -> Result<Self, FileError> {
+        Self::open_with(file, columns, &[])
+    }
+
+    /// The same, with columns that need not be there.
+    pub(crate) fn open_with(
+        file: &Path,
+        columns: &'static [&'static str],
+        optional: &'static [&'static str],
+    ) -> Result<Self, FileError> {
         let bytes = std::fs::read(file).map_err(|error| FileError {
             file: file.to_owned(),
             line: 0,
             problem: Problem::Unreadable(error.to_string()),
         })?;
-        Self::parse(file, &bytes, columns)
+        Self::parse_with(file, &bytes, columns, optional)
     }
 
-    /// Columns may come in any order and among others.
-    pub(crate) fn parse(
+    /// Columns may come in any order and among others; optional ones need not be there.
+    pub(crate) fn parse_with(
         file: &Path,
         bytes: &[u8],
         columns: &'static [&'static str],
+        optional: &'static [&'static str],
     ) -> Result<Self, FileError> {
         let fail = |line: u64, problem: Problem| FileError { file: file.to_owned(), line, problem };
         let not_csv = |error: &csv::Error| {
@@ -169,6 +206,13 @@ impl Table {
         for column in columns {
             let index = header.iter().position(|name| name == *column);
             indices.push(index.ok_or_else(|| fail(1, Problem::MissingColumn { column }))?);
+        }
+        let mut columns = columns.to_vec();
+        for column in optional {
+            if let Some(index) = header.iter().position(|name| name == *column) {
+                columns.push(column);
+                indices.push(index);
+            }
         }
         let mut rows = Vec::new();
         let mut lines = Lines { bytes, n_read: 0, line: 1 };
@@ -225,10 +269,21 @@ impl<'a> Row<'a> {
         FileError { file: self.table.file.clone(), line: self.line, problem }
     }
 
+    /// Its line in the file, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.line
+    }
+
     /// A column that [`Table::open`] was given.
     pub(crate) fn text(&self, column: &'static str) -> &'a str {
         let index = self.table.columns.iter().position(|name| *name == column);
         &self.fields[index.expect("only columns that were asked for are read")]
+    }
+
+    /// A column that need not be there.
+    pub(crate) fn optional(&self, column: &'static str) -> Option<&'a str> {
+        let index = self.table.columns.iter().position(|name| *name == column)?;
+        Some(&self.fields[index])
     }
 
     pub(crate) fn wrong(&self, column: &'static str, expected: &'static str) -> FileError {
@@ -253,7 +308,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Table, FileError> {
-        Table::parse(Path::new("jobs.csv"), text.as_bytes(), &["gpus", "share"])
+        Table::parse_with(Path::new("jobs.csv"), text.as_bytes(), &["gpus", "share"], &[])
     }
 
     #[test]
@@ -287,7 +342,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_refused() {
-        let error = Table::parse(Path::new("x"), b"gpus,share\n1,\xff\n", &["gpus", "share"]).err().unwrap();
+        let error = Table::parse_with(Path::new("x"), b"gpus,share\n1,\xff\n", &["gpus", "share"], &[]);
+        let error = error.err().unwrap();
         assert_eq!(error.line, 2);
         assert!(matches!(error.problem, Problem::NotCsv(_)));
     }

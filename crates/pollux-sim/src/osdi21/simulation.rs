@@ -16,6 +16,7 @@ use super::{Application, Limits};
 use crate::cluster::ClusterShape;
 use crate::driver::{Broken, Driver, index_of, job_id};
 use crate::interference::slowed;
+use crate::log::Kept;
 use crate::outcome::{JobOutcome, Run};
 use crate::workload::{Submission, Workload};
 
@@ -39,6 +40,8 @@ pub struct Options {
     pub repaired: bool,
     /// Whether new jobs build on what earlier ones of their application learned. Beyond the artifact.
     pub history: bool,
+    /// What is kept of what happens.
+    pub log: Kept,
     /// The seed of all rounds.
     pub seed: u64,
 }
@@ -51,6 +54,7 @@ impl Default for Options {
             interference: 0.0,
             repaired: false,
             history: false,
+            log: Kept::default(),
             seed: 0,
         }
     }
@@ -65,6 +69,11 @@ pub enum SimulationError {
     /// No traces for a job's application.
     #[error("no traces of application `{0}`")]
     NoTraces(String),
+    /// A job with work of its own.
+    #[error(
+        "{0}: in the artifact's world all jobs of an application have the same work; leave out column `work`"
+    )]
+    Scaled(String),
     /// The traces do not tell how a job goes on.
     #[error("{job}: {why}")]
     Job {
@@ -164,6 +173,9 @@ impl<'a> Simulation<'a> {
         if options.cluster.largest_node(gpu_type) > GPUS_PER_NODE {
             return Err(SimulationError::Cluster(options.cluster.to_string()));
         }
+        if let Some(scaled) = workload.jobs.iter().find(|job| job.work.is_some()) {
+            return Err(SimulationError::Scaled(scaled.name.clone()));
+        }
         let adapts = policy.about().adapts_batch;
         let job = |submission: &'a Submission| {
             let application = applications.get(&submission.application);
@@ -190,7 +202,7 @@ impl<'a> Simulation<'a> {
             history: options.history,
             ..Config::default()
         };
-        let driver = Driver::new(config, policy, &options.cluster)?;
+        let driver = Driver::new(config, policy, &options.cluster, options.log)?;
         Ok(Self { options, gpu_type: gpu_type.clone(), driver, jobs, now: 0, n_submitted: 0, adapts })
     }
 

@@ -21,7 +21,7 @@ pub enum Milestone {
 }
 
 /// What is to be done at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     /// A new job; its time of submission is set to the present, rounded up to a second.
     Submit(Submission),

@@ -17,6 +17,8 @@ use pollux_model::Random;
 /// A job between its first start and its last step.
 pub(super) struct SimJob {
     profile: Arc<Profile>,
+    /// Its epochs are so many times as long as the profile's.
+    scale: f64,
     agent: Agent,
     settings: AgentSettings,
     progress: f64,
@@ -72,9 +74,10 @@ pub(super) struct Said {
 }
 
 impl SimJob {
-    /// A job with nothing done. `noise` is the spread of what it measures, and where chance comes from.
+    /// A job with nothing done, and `scale` times the profile's work before it. `noise` is the spread of what it measures, and where chance comes from.
     pub(super) fn new(
         profile: Arc<Profile>,
+        scale: f64,
         limits: BatchLimits,
         history: BTreeMap<GpuType, History>,
         noise: Option<(f64, Random)>,
@@ -83,6 +86,7 @@ impl SimJob {
         let settings = config.settings.clone();
         Self {
             profile,
+            scale,
             agent: Agent::new(config),
             settings,
             progress: 0.0,
@@ -136,6 +140,7 @@ impl SimJob {
         }
     }
 
+    /// Progress in the profile's own steps, whatever the scale.
     pub(super) fn progress(&self) -> f64 {
         self.progress
     }
@@ -192,6 +197,8 @@ impl SimJob {
         let noise_scale = training.noise_scale(self.epoch, global);
         let efficiency = gain * initial as f64 / global as f64;
         let since = now;
+        // Progress is counted in the profile's steps, each of which takes as many as the scale says.
+        let gain = gain / self.scale;
         self.stretch = Some(Stretch {
             since,
             gpu_type,

@@ -92,6 +92,7 @@ pub enum SimulationError {
 ///     application: "cifar10".into(),
 ///     gpus: 1,
 ///     batch: 128,
+///     work: None,
 /// };
 /// let workload = Workload { name: "two".into(), jobs: vec![job("first", 0), job("second", 600)] };
 /// let profiles: BTreeMap<_, _> = builtin().into_iter().map(|p| (p.name().to_owned(), p)).collect();

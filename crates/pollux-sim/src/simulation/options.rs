@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::cluster::ClusterShape;
 use crate::faults::Faults;
+use crate::log::Kept;
 
 /// The world around the scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub struct Options {
     pub history: bool,
     /// What goes wrong.
     pub faults: Faults,
+    /// What is kept of what happens.
+    pub log: Kept,
     /// The source of all chance.
     pub seed: u64,
 }
@@ -39,6 +42,7 @@ impl Default for Options {
             noise: 0.0,
             history: false,
             faults: Faults::default(),
+            log: Kept::default(),
             seed: 0,
         }
     }

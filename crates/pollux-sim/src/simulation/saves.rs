@@ -85,7 +85,7 @@ mod tests {
     fn begun() -> SimJob {
         let profile = builtin().into_iter().find(|profile| profile.name() == "imagenet").unwrap();
         let limits = *profile.limits();
-        let job = SimJob::new(profile, limits, BTreeMap::new(), None);
+        let job = SimJob::new(profile, 1.0, limits, BTreeMap::new(), None);
         let mut job = job.saving(Duration::from_mins(10));
         begin(&mut job, 30);
         job

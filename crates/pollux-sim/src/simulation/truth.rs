@@ -18,7 +18,7 @@ pub(super) fn alone_secs(
     placement: Placement,
     restart: Duration,
 ) -> Option<f64> {
-    let mut job = SimJob::new(profile.clone(), limits, BTreeMap::new(), None);
+    let mut job = SimJob::new(profile.clone(), 1.0, limits, BTreeMap::new(), None);
     job.begin(Timestamp::ZERO + restart, gpu_type, placement, Slowed::default())?;
     loop {
         let now = job.next_wake()?;
@@ -69,11 +69,11 @@ impl Foresight {
         Self { step_secs: (1..=max_gpus).map_while(step_secs).collect(), steps_left, gains, max_gpus }
     }
 
-    /// The truth about a job that stands at `progress` in its `epoch`.
-    pub(super) fn oracle(&self, profile: &Profile, epoch: usize, progress: f64) -> Oracle {
+    /// The truth about a job that stands at `progress` in its `epoch`, with `scale` times the profile's work.
+    pub(super) fn oracle(&self, profile: &Profile, epoch: usize, progress: f64, scale: f64) -> Oracle {
         let in_epoch = (profile.training().epoch_end(epoch) - progress).max(0.0) / self.gains[epoch];
         Oracle {
-            remaining_iterations: self.steps_left[epoch + 1] + in_epoch,
+            remaining_iterations: (self.steps_left[epoch + 1] + in_epoch) * scale,
             step_secs: self.step_secs.clone(),
             max_gpus: self.max_gpus,
         }

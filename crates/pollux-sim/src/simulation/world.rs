@@ -28,6 +28,9 @@ use trouble::{Starts, Trouble};
 /// Rounds in which nobody runs and nothing else happens, after which nothing ever will.
 const IDLE_ROUNDS: u32 = 10_000;
 
+/// Jobs that the scheduler remembers after their end; nobody here asks it for one.
+const REMEMBERED: usize = 16;
+
 /// Something that is going to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Coming {
@@ -61,6 +64,21 @@ struct Member {
     held_secs: f64,
     restart_secs: f64,
     starts: Starts,
+    /// What its job had done when it was over, its useful GPU-seconds, and those it did again.
+    done: f64,
+    useful_gpu_secs: f64,
+    redone_gpu_secs: f64,
+    /// Its place in [`World::foresight`].
+    foresight: Option<usize>,
+}
+
+impl Member {
+    /// Keeps the figures of a job that is over; the job itself and its agent are needed no more.
+    fn retire(&mut self) {
+        if let Some(job) = self.job.take() {
+            (self.done, self.useful_gpu_secs) = (job.progress(), job.useful_gpu_secs);
+        }
+    }
 }
 
 pub(super) struct World<'a> {
@@ -75,9 +93,10 @@ pub(super) struct World<'a> {
     n_submitted: usize,
     n_open: usize,
     /// Jobs that hold GPUs.
-    n_holders: usize,
+    holders: BTreeSet<usize>,
     adapts: bool,
-    foresight: BTreeMap<(String, u64), Foresight>,
+    /// What an oracle is told, by application and batch; [`Member::foresight`] is a place in it.
+    foresight: Vec<Foresight>,
     trouble: Trouble,
 }
 
@@ -106,9 +125,10 @@ impl<'a> World<'a> {
             seed: Seed(options.seed),
             restart_cost: default_cost,
             history: options.history,
+            remember_ended: REMEMBERED,
             ..Config::default()
         };
-        let driver = Driver::new(config, policy, &options.cluster)?;
+        let driver = Driver::new(config, policy, &options.cluster, options.log)?;
         let nodes = (0..).map(NodeId).zip(options.cluster.nodes());
         let mut world = Self {
             options,
@@ -121,12 +141,15 @@ impl<'a> World<'a> {
             n_scheduled: 0,
             types: nodes.map(|(node, spec)| (node, spec.gpu_type.clone())).collect(),
             n_submitted: 0,
-            n_holders: 0,
+            holders: BTreeSet::new(),
             adapts,
-            foresight: BTreeMap::new(),
+            foresight: Vec::new(),
             trouble: Trouble::new(options),
         };
         world.expect_trouble();
+        if !adapts {
+            world.foresee();
+        }
         for index in 0..world.members.len() {
             let at = Timestamp::from_secs(world.members[index].submission.at_secs);
             world.schedule(at, Coming::Submission(index));
@@ -155,7 +178,7 @@ impl<'a> World<'a> {
                 Coming::Tick => {
                     self.tell(now, Input::Tick)?;
                     self.check_hope(now)?;
-                    let is_idle = self.n_holders == 0 && self.n_submitted == self.members.len();
+                    let is_idle = self.holders.is_empty() && self.n_submitted == self.members.len();
                     idle_rounds = if is_idle { idle_rounds + 1 } else { 0 };
                     let impossible = self.driver.impossible.len() == self.n_open && self.trouble.is_over();
                     if is_idle && (impossible || idle_rounds > IDLE_ROUNDS) {
@@ -179,15 +202,12 @@ impl<'a> World<'a> {
 
     /// Tells the scheduler, and does what it asks for.
     fn tell(&mut self, now: Timestamp, input: Input) -> Result<(), SimulationError> {
-        if !self.adapts {
-            self.foresee();
-        }
         let (members, foresight) = (&self.members, &self.foresight);
         let oracles = |id: JobId| {
             let member = &members[index_of(id)];
-            let known = foresight.get(&(member.submission.application.clone(), member.submission.batch))?;
+            let known = &foresight[member.foresight?];
             let (epoch, progress) = member.job.as_ref().map_or((0, 0.0), |job| (job.epoch(), job.progress()));
-            Some(known.oracle(&member.profile, epoch, progress))
+            Some(known.oracle(&member.profile, epoch, progress, member.submission.work_scale()))
         };
         let mut asked = self.driver.tell(now, input, &oracles)?;
         asked.reverse();
@@ -217,17 +237,18 @@ impl<'a> World<'a> {
 
     /// Computes what an oracle is told, once for each application and batch.
     fn foresee(&mut self) {
-        if !self.foresight.is_empty() {
-            return;
-        }
-        for member in &self.members {
-            let key = (member.submission.application.clone(), member.submission.batch);
-            if !self.foresight.contains_key(&key)
+        let mut places: BTreeMap<(&str, u64), usize> = BTreeMap::new();
+        for member in &mut self.members {
+            let key = (member.submission.application.as_str(), member.submission.batch);
+            member.foresight = places.get(&key).copied();
+            if member.foresight.is_none()
                 && let Some(gpu_type) = main_type(self.options, &member.profile)
             {
                 let gpus_per_node = self.options.cluster.largest_node(&gpu_type);
+                member.foresight = Some(self.foresight.len());
+                places.insert(key, self.foresight.len());
                 let known = Foresight::new(&member.profile, &member.limits, &gpu_type, gpus_per_node);
-                self.foresight.insert(key, known);
+                self.foresight.push(known);
             }
         }
     }
@@ -250,7 +271,8 @@ impl<'a> World<'a> {
         if member.job.is_none() {
             let chance = || (noise, random::numbered(seed, "measurements", index as u64));
             let noise = (noise > 0.0).then(chance);
-            let job = SimJob::new(member.profile.clone(), member.limits, prior, noise);
+            let scale = member.submission.work_scale();
+            let job = SimJob::new(member.profile.clone(), scale, member.limits, prior, noise);
             member.job = Some(trouble::saving(job, &self.options.faults));
         }
         member.starts.next();
@@ -259,7 +281,7 @@ impl<'a> World<'a> {
         member.started = now;
         member.trains_from = now + member.restart;
         let at = member.trains_from;
-        self.n_holders += 1;
+        self.holders.insert(index);
         self.schedule(at, Coming::Training(index, generation));
     }
 
@@ -275,7 +297,7 @@ impl<'a> World<'a> {
         member.restart_secs += (now.min(member.trains_from) - member.started).as_secs_f64();
         member.allocation = Allocation::none();
         member.wakes += 1;
-        self.n_holders -= 1;
+        self.holders.remove(&index);
     }
 
     fn training(
@@ -327,6 +349,10 @@ impl<'a> World<'a> {
             self.members[index].completed = Some(now);
             self.n_open -= 1;
             self.stop(now, index);
+            let member = &mut self.members[index];
+            let needed = member.profile.training().work();
+            member.redone_gpu_secs = trouble::redone(index, member.job.as_ref(), needed)?;
+            member.retire();
             let generation = self.driver.generation(id);
             self.tell(now, Input::JobFinished(id, generation))?;
             self.spread_interference(now);
@@ -366,9 +392,16 @@ impl<'a> World<'a> {
     fn add(&mut self, now: Timestamp, mut submission: Submission) -> Result<(), SimulationError> {
         submission.at_secs = now.as_micros().div_ceil(1_000_000);
         let (at, index) = (Timestamp::from_secs(submission.at_secs), self.members.len());
-        self.members.push(member(&submission, self.profiles, self.adapts, self.options)?);
-        if !self.foresight.contains_key(&(submission.application, submission.batch)) {
+        let mut new = member(&submission, self.profiles, self.adapts, self.options)?;
+        let is_like = |other: &&Member| {
+            (&other.submission.application, other.submission.batch) == (&submission.application, submission.batch)
+        };
+        new.foresight = self.members.iter().find(is_like).and_then(|other| other.foresight);
+        let is_foreseen = new.foresight.is_some();
+        self.members.push(new);
+        if !self.adapts && !is_foreseen {
             self.foresight.clear();
+            self.foresee();
         }
         self.n_open += 1;
         self.schedule(at, Coming::Submission(index));
@@ -383,10 +416,11 @@ impl<'a> World<'a> {
         member.given_up = true;
         self.n_open -= 1;
         // One that is yet to come is never submitted.
-        match self.driver.scheduler().job(job_id(index)) {
-            Some(_) => self.tell(now, Input::JobCancelled(job_id(index))),
-            None => Ok(()),
+        if self.driver.scheduler().job(job_id(index)).is_some() {
+            self.tell(now, Input::JobCancelled(job_id(index)))?;
         }
+        self.members[index].retire();
+        Ok(())
     }
 
     /// Distributed jobs that share a node slow each other down, and a slow node all that are on it.
@@ -394,8 +428,9 @@ impl<'a> World<'a> {
         if self.options.interference <= 0.0 && !self.options.faults.has_stragglers() {
             return;
         }
-        let slowed = slowed(self.members.iter().map(|member| &member.allocation));
-        for (index, is_slowed) in slowed.into_iter().enumerate() {
+        let slowed = slowed(self.holders.iter().map(|&index| &self.members[index].allocation));
+        let holders: Vec<usize> = self.holders.iter().copied().collect();
+        for (index, is_slowed) in holders.into_iter().zip(slowed) {
             let by_others = if is_slowed { self.options.interference } else { 0.0 };
             let by_node = self.slowed_by_node(&self.members[index].allocation);
             let by = Slowed { by_others, by_node };
@@ -410,12 +445,11 @@ impl<'a> World<'a> {
     fn outcome(self) -> Result<Run, SimulationError> {
         let mut jobs = Vec::with_capacity(self.members.len());
         for (index, member) in self.members.iter().enumerate() {
-            let done = member.job.as_ref().map_or(0.0, SimJob::progress);
+            let done = member.done;
             let needed = member.profile.training().work();
             if !member.given_up && (done - needed).abs() > 1e-9 * needed {
                 return Err(Broken::WrongWork { job: index as u64, done, needed }.into());
             }
-            let redone_gpu_secs = trouble::redone(index, member.job.as_ref(), needed)?;
             jobs.push(JobOutcome {
                 name: member.submission.name.clone(),
                 application: member.submission.application.clone(),
@@ -423,11 +457,11 @@ impl<'a> World<'a> {
                 completed: member.completed,
                 restarts: member.n_starts.saturating_sub(1),
                 gpu_secs: member.gpu_secs,
-                useful_gpu_secs: member.job.as_ref().map_or(0.0, |job| job.useful_gpu_secs),
+                useful_gpu_secs: member.useful_gpu_secs,
                 held_secs: member.held_secs,
                 restart_secs: member.restart_secs,
                 failures: member.starts.n_failures,
-                redone_gpu_secs,
+                redone_gpu_secs: member.redone_gpu_secs,
                 rho: None,
             });
         }
@@ -443,12 +477,18 @@ impl<'a> World<'a> {
             let member = &members[index];
             let batch = if adapts { 0 } else { member.submission.batch };
             let key = (member.submission.application.as_str(), batch, gpus);
-            *known.entry(key).or_insert_with(|| {
+            let alone: &mut Option<f64> = known.entry(key).or_insert_with(|| {
                 let gpu_type = main_type(options, &member.profile)?;
                 let most = member.profile.max_gpus(&gpu_type).min(member.limits.max_replicas());
                 let placement =
                     Placement::packed(gpus.min(most).max(1), options.cluster.largest_node(&gpu_type))?;
                 alone_secs(&member.profile, member.limits, &gpu_type, placement, member.restart)
+            });
+            // More work of the same kind takes that much longer; there is one restart all the same.
+            let restart = member.restart.as_secs_f64();
+            alone.map(|secs| match member.submission.work {
+                Some(scale) => restart + (secs - restart) * scale,
+                None => secs,
             })
         });
         Ok(run)
@@ -495,6 +535,10 @@ fn member(
         held_secs: 0.0,
         restart_secs: 0.0,
         starts: Starts::default(),
+        done: 0.0,
+        useful_gpu_secs: 0.0,
+        redone_gpu_secs: 0.0,
+        foresight: None,
     })
 }
 
@@ -512,7 +556,7 @@ fn spec(member: &Member, options: &Options) -> JobSpec {
         types: if types.len() == in_cluster.len() { BTreeSet::new() } else { types },
         request: Some(Request { gpus: submission.gpus }),
         adapts: true,
-        work: Some(profile.training().work() * profile.limits().initial().0 as f64),
+        work: Some(profile.training().work() * submission.work_scale() * profile.limits().initial().0 as f64),
         ..JobSpec::default()
     }
 }

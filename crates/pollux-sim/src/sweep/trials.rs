@@ -117,6 +117,7 @@ impl<'a> Searching<'a> {
             application: self.sweep.application.clone(),
             gpus: self.sweep.gpus,
             batch: self.batch,
+            work: None,
         }
     }
 

@@ -36,6 +36,9 @@ pub enum GenerateError {
         /// Its largest one.
         max: u64,
     },
+    /// Work by a trace in a world where all jobs of an application have the same.
+    #[error("in the artifact's world all jobs of an application have the same work; add `work=profile`")]
+    NoScale,
     /// An application that never completes.
     #[error("`{application}` completes on no number of GPUs; look at its run times")]
     NeverRuns {
@@ -73,7 +76,7 @@ pub fn generate(
         let (user, _) = mix.weighted(&shares).unwrap_or_default();
         let (name, application) = (String::new(), recipe.mix[user].0.clone());
         let Request { gpus, batch } = users[user].ask(&mut requests);
-        jobs.push(Submission { name, at_secs, application, gpus, batch });
+        jobs.push(Submission { name, at_secs, application, gpus, batch, work: None });
     }
     jobs.sort_by_key(|job| job.at_secs);
     for (index, job) in jobs.iter_mut().enumerate() {

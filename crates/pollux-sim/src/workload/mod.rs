@@ -20,7 +20,7 @@ pub use recipe::{Recipe, RecipeError, Requests};
 pub use requests::Runtimes;
 
 /// Jobs in the order of submission.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// The stem of its file's name, or the text of its recipe.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct Workload {
 }
 
 /// One job of a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
     /// Its name, which no other job of the workload has.
     pub name: String,
@@ -41,4 +41,14 @@ pub struct Submission {
     pub gpus: u32,
     /// Batch it asks for, of all GPUs together. Policies that adapt the batch do not heed it.
     pub batch: u64,
+    /// How much longer it trains than its application's profile says: all its epochs are so many times as long. As
+    /// the profile says if none.
+    pub work: Option<f64>,
+}
+
+impl Submission {
+    /// The factor of its work: 1 if none is given.
+    pub fn work_scale(&self) -> f64 {
+        self.work.unwrap_or(1.0)
+    }
 }

@@ -64,6 +64,17 @@ pub fn untuned(application: &dyn Runtimes, gpus: u32) -> Option<Request> {
     requests.find(|&request| run(application, request).is_some())
 }
 
+/// The batch that is fastest on so many GPUs, and seconds to completion with it.
+///
+/// Batches are the initial one and its doubles. Where the application cannot run on `gpus`, the nearest smaller number,
+/// or else the nearest larger one. `None` if it runs on no number of GPUs.
+pub fn fastest_near(application: &dyn Runtimes, gpus: u32) -> Option<(Request, f64)> {
+    let most = application.max_gpus();
+    let asked = gpus.min(most);
+    let mut runs = (1..=asked).rev().chain(asked + 1..=most).filter_map(|gpus| best_run(application, gpus));
+    runs.next().map(|run| (run.request, run.secs))
+}
+
 /// How large the application is: as the paper has it, or by GPU-hours on the fewest GPUs it runs on.
 pub fn class(name: &str, application: &dyn Runtimes) -> Option<Class> {
     let measured = || {
@@ -155,6 +166,18 @@ pub(super) mod tests {
         check_tuned(&Toy { hours: 1.0, fixed_hours: 0.0, gpus: 1..=64 }, &[(1, 100)]);
         check_tuned(&Toy { hours: 1.0, fixed_hours: 0.0, gpus: 3..=64 }, &[(4, 400)]);
         check_tuned(&Toy { hours: 1.0, fixed_hours: 0.0, gpus: 50..=64 }, &[]);
+    }
+
+    #[test] // 12 h on one GPU, 8 on 3, at the batch nearest to 100 a GPU: 4 h on 3. It runs on 2 to 16 GPUs.
+    fn the_fastest_batch_is_taken_on_the_nearest_number() {
+        let toy = Toy { hours: 12.0, fixed_hours: 0.0, gpus: 2..=16 };
+        let check = |asked, gpus, batch, hours: f64| {
+            assert_eq!(fastest_near(&toy, asked), Some((Request { gpus, batch }, 3_600.0 * hours)));
+        };
+        check(3, 3, 400, 4.0);
+        check(1, 2, 200, 6.0);
+        check(99, 16, 800, 0.75);
+        assert_eq!(fastest_near(&Toy { hours: f64::NAN, ..toy }, 4), None);
     }
 
     fn check_untuned(asked: u32, expected: Option<(u32, u64)>) {

@@ -41,6 +41,7 @@ pub fn submission(index: usize, at_secs: u64, application: &str, gpus: u32) -> S
         application: application.to_owned(),
         gpus,
         batch,
+        work: None,
     }
 }
 

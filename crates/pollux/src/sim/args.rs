@@ -27,7 +27,7 @@ pub(crate) enum SimCommand {
     /// found, how long it took, and each policy against the last one.
     #[command(after_help = SWEEP_EXAMPLE)]
     Sweep(Box<SweepArgs>),
-    /// Generate a workload, and print it as CSV
+    /// Generate a workload or make one of a trace, and print it as CSV
     ///
     /// After the recipe of the Pollux paper: 160 jobs over 8 hours unless the recipe says otherwise. The same recipe,
     /// seed, profiles and cluster give the same workload on every machine.
@@ -47,6 +47,7 @@ Example:
   pollux sim run --policy pollux:tuned,fifo --workload jobs.csv --cluster 8x8:t4 --out results
   pollux sim run --policy pollux --workload generate:jobs=40,hours=2 --show bert-3
   pollux sim run --policy pollux:tuned,tiresias --faults mtbf=200h,repair=2h,checkpoint=10m
+  pollux sim run --policy pollux,tiresias --workload trace:philly.csv,days=7 --cluster 128x8:t4
   pollux sim run --policy tiresias --workload workloads --compat osdi21 --traces traces";
 
 #[derive(Args)]
@@ -55,8 +56,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME[:SETTINGS],..", required = true, value_delimiter = ',')]
     pub(crate) policy: Vec<String>,
 
-    /// A CSV file, a folder of them, or a recipe such as generate:load=1.5; may be given several times
-    #[arg(long, value_name = "FILE|DIR|generate[:..]", default_value = "generate")]
+    /// A CSV file, a folder of them, a recipe such as generate:load=1.5, or a cluster's trace such as
+    /// trace:philly.csv,days=7; may be given several times
+    #[arg(long, value_name = "FILE|DIR|generate[:..]|trace:FILE[,..]", default_value = "generate")]
     pub(crate) workload: Vec<String>,
 
     /// Profiles of the applications: a folder of JSON files, or `builtin`; with --compat the authors' traces
@@ -136,12 +138,13 @@ pub(crate) enum Compat {
 const WORKLOAD_EXAMPLE: &str = "\
 Example:
   pollux sim workload > jobs.csv
-  pollux sim workload generate:jobs=40,hours=2,requests=realistic --seed 3";
+  pollux sim workload generate:jobs=40,hours=2,requests=realistic --seed 3
+  pollux sim workload trace:philly.csv,jobs=1000,cluster=ee9e8c --cluster 128x8:t4";
 
 #[derive(Args)]
 pub(crate) struct WorkloadArgs {
-    /// The recipe
-    #[arg(value_name = "generate[:..]", default_value = "generate")]
+    /// The recipe, or a cluster's trace
+    #[arg(value_name = "generate[:..]|trace:FILE[,..]", default_value = "generate")]
     pub(crate) recipe: String,
 
     /// Seed of all chance

@@ -8,6 +8,7 @@ use pollux_sim::osdi21::{self, FileError, LoadError, TableError};
 use pollux_sim::profile::ProfileError;
 use pollux_sim::simulation;
 use pollux_sim::sweep::{SweepError, SweepFailed};
+use pollux_sim::traces::TraceSpecError;
 use pollux_sim::workload::{GenerateError, RecipeError};
 
 use crate::failure::exit;
@@ -31,6 +32,8 @@ pub(crate) enum SimFailure {
     SharedFolder { what: &'static str, first: String, second: String, name: String },
     #[error(transparent)]
     Recipe(#[from] RecipeError),
+    #[error(transparent)]
+    TraceSpec(#[from] TraceSpecError),
     #[error(transparent)]
     File(#[from] FileError),
     #[error(transparent)]
@@ -66,6 +69,7 @@ impl SimFailure {
             | Self::NoSuchJob { .. }
             | Self::SharedFolder { .. }
             | Self::Recipe(_)
+            | Self::TraceSpec(_)
             | Self::Campaign(CampaignError::Twice { .. }) => exit::USAGE,
             Self::NoFolder { .. }
             | Self::Table(TableError::Absent { .. })

@@ -9,7 +9,8 @@ use std::time::Duration;
 use pollux_sim::campaign::{Contender, Source, World};
 use pollux_sim::osdi21::{self, APPLICATIONS, Application, MeshTable};
 use pollux_sim::profile::{Profile, builtin, read_profiles};
-use pollux_sim::workload::{Checks, Recipe, Workload, parse_workload};
+use pollux_sim::traces::{Trace, TraceSpec, parse_trace};
+use pollux_sim::workload::{Checks, Workload, parse_workload};
 use pollux_sim::{ClusterShape, simulation};
 
 use super::args::{Compat, RunArgs};
@@ -143,11 +144,13 @@ pub(super) fn sources(
     let known = world.known();
     let heeded = contenders.iter().any(Contender::heeds_requests);
     let checks = Checks { known: &known, most_gpus: heeded.then(|| world.cluster().gpus()) };
-    let mut found: Vec<Result<Recipe, PathBuf>> = Vec::new();
+    let mut found: Vec<Result<Source, PathBuf>> = Vec::new();
     for text in texts {
         let path = Path::new(text);
-        if text == "generate" || text.starts_with("generate:") {
-            found.push(Ok(text.parse().map_err(SimFailure::from)?));
+        if TraceSpec::is_meant(text) {
+            found.push(Ok(Source::Traced(trace(text)?)));
+        } else if text == "generate" || text.starts_with("generate:") {
+            found.push(Ok(Source::Generated(text.parse().map_err(SimFailure::from)?)));
         } else if path.is_dir() {
             found.extend(csv_files(path)?.into_iter().map(Err));
         } else {
@@ -158,8 +161,8 @@ pub(super) fn sources(
         let files = found.iter().filter_map(|found| found.as_ref().err());
         files.filter(|other| other.file_stem() == file.file_stem()).count() == 1
     };
-    let source = |found: &Result<Recipe, PathBuf>| match found {
-        Ok(recipe) => Ok(Source::Generated(recipe.clone())),
+    let source = |found: &Result<Source, PathBuf>| match found {
+        Ok(source) => Ok(source.clone()),
         Err(file) => {
             let mut workload = read(file, checks)?;
             if !is_alone(file) {
@@ -170,6 +173,13 @@ pub(super) fn sources(
         }
     };
     found.iter().map(source).collect()
+}
+
+/// The part of a trace that is asked for.
+pub(super) fn trace(text: &str) -> Result<Trace, Failure> {
+    let spec: TraceSpec = text.parse().map_err(SimFailure::from)?;
+    let bytes = output::read(&spec.file)?;
+    Ok(parse_trace(&spec, &bytes).map_err(SimFailure::from)?)
 }
 
 fn read(file: &Path, checks: Checks<'_>) -> Result<Workload, Failure> {

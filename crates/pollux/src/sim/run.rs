@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use pollux_api::PolicySpec;
 use pollux_model::JobId;
-use pollux_sim::Run;
-use pollux_sim::campaign::{Campaign, Cell, Contender, Record, World, results_json};
+use pollux_sim::campaign::{Campaign, Cell, Contender, Record, Source, World, results_json};
+use pollux_sim::{Kept, Run};
 
 use super::args::RunArgs;
 use super::failure::SimFailure;
@@ -22,18 +22,25 @@ use crate::text::{count, duration};
 pub(crate) fn run(args: &RunArgs) -> Result<Output, Failure> {
     inputs::check(args)?;
     let contenders = args.policy.iter().map(|text| contender(text)).collect::<Result<Vec<_>, _>>()?;
-    let world = inputs::world(args)?;
+    let mut world = inputs::world(args)?;
+    // Of runs that nobody looks into only the figures are needed; reasons are for stories alone.
+    world.keep(Kept { events: args.out.is_some(), reasons: false, story: None });
     let sources = inputs::sources(&args.workload, &world, &contenders)?;
+    let mut notes: Vec<String> = sources.iter().filter_map(left_out).collect();
     let campaign =
         Campaign::new(contenders, &sources, &args.seeds.numbers(), world).map_err(SimFailure::from)?;
     let shown = shown(args, &campaign)?;
+    let campaign = match shown {
+        Some(job) => campaign.telling(job),
+        None => campaign,
+    };
     let folder = args.out.as_deref().map(|path| Folder::create(path, &campaign)).transpose()?;
 
     let began = Instant::now();
     let n_threads = threads(args).min(campaign.n_runs());
     let (records, story) = execute(&campaign, n_threads, shown, folder.as_ref())?;
     let (n_runs, took) = (count(records.len(), "run"), duration(began.elapsed()));
-    let notes = vec![format!("simulated {n_runs} in {took} on {}", count(n_threads, "thread"))];
+    notes.push(format!("simulated {n_runs} in {took} on {}", count(n_threads, "thread")));
 
     let compat = args.compat.map(|_| "osdi21");
     let json = || results_json(campaign.world().cluster(), compat, &records);
@@ -47,6 +54,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Output, Failure> {
     };
     let file = folder.map(|folder| (folder.results(), json().into_bytes()));
     Ok(Output { data, notes, file })
+}
+
+/// Lines of a trace that are no jobs.
+fn left_out(source: &Source) -> Option<String> {
+    match source {
+        Source::Traced(trace) => trace.note(),
+        Source::Fixed(_) | Source::Generated(_) => None,
+    }
 }
 
 pub(super) fn contender(text: &str) -> Result<Contender, Failure> {
