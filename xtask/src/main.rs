@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
 mod bench;
+mod browser;
 mod metadata;
 mod osdi21;
 mod python;
@@ -23,7 +24,10 @@ const HELP: &[(&str, &str)] = &[
     ("check", "Formatting, lints, documentation and `tidy`, all without running a test"),
     ("tidy", "Invariants cargo cannot express: crate edges, the pure ring, files, links"),
     ("test", "`check`, then every test; needs nothing but Rust"),
-    ("test-all [--rest]", "`test`, then every benchmark in short form; --rest leaves `test` out"),
+    (
+        "test-all [--rest]",
+        "`test`, then every benchmark in short form and a look at a report in a browser; --rest leaves `test` out",
+    ),
     (
         "bench [NAME] [--quick | --full]",
         "Run one benchmark or all of them, shorter or longer; prepares Python where one compares with it",

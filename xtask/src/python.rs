@@ -56,7 +56,7 @@ impl Python {
         if !may_install() {
             return Err(first.context(advice));
         }
-        install_venv().and_then(|()| make()).context(advice)
+        install("python3-venv").and_then(|()| make()).context(advice)
     }
 }
 
@@ -66,22 +66,22 @@ fn is_current(interpreter: &Path, stamp: &Path, requirements: &str) -> bool {
 }
 
 /// Whether there is such a program, and it runs.
-fn starts(program: impl AsRef<OsStr>) -> bool {
+pub(crate) fn starts(program: impl AsRef<OsStr>) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// Whether this is a Debian-like system and we are its administrator.
-fn may_install() -> bool {
+pub(crate) fn may_install() -> bool {
     Path::new("/etc/debian_version").exists()
         && shell::read(shell::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-/// Installs Python's `venv`; a fresh container must first learn which packages there are.
-fn install_venv() -> Result<()> {
+/// Installs a package of the system; a fresh container must first learn which packages there are.
+pub(crate) fn install(package: &str) -> Result<()> {
     let apt = |args: &[&str]| {
         shell::run(shell::command("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(args))
     };
-    let install = || apt(&["install", "-y", "python3-venv"]);
+    let install = || apt(&["install", "-y", package]);
     install().or_else(|_| apt(&["update"]).and_then(|()| install()))
 }
 

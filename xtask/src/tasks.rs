@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::{bench, osdi21, shell, tidy};
+use crate::{bench, browser, osdi21, shell, tidy};
 
 /// Where the demo leaves its files, relative to the root.
 const DEMO_DIR: &str = "target/demo";
@@ -35,7 +35,8 @@ pub(crate) fn demo() -> Result<()> {
         DEMO_DIR,
     ])?;
     println!(
-        "\nWhat every job went through lies in {DEMO_DIR}. docs/guides/simulate.md says how to read it."
+        "\nOpen {DEMO_DIR}/report.html in a browser. What every job went through lies beside it; docs/guides/simulate.md \
+         says how to read it."
     );
     Ok(())
 }
@@ -101,6 +102,7 @@ pub(crate) fn test_all(rest: bool) -> Result<()> {
         None => println!("{}", absence_notice()),
     }
     bench::run(None, bench::Length::Quick)?;
+    browser::check()?;
     if let Some(data) = &data {
         // What needs the table, which `test` did not have in a fresh clone. Of the workspace, so that nothing is built anew.
         let mut tests = vec!["test", "--workspace", "--locked"];

@@ -5,7 +5,9 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use pollux_report::{Axis, Figure, Legend, Panel, Series, Style};
+use pollux_report::{
+    Axis, Chart, Comparison, Figure, Gantt, GanttRow, Legend, Measure, Panel, Series, Span, Style, Value,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("usage: gallery FOLDER")?);
@@ -20,7 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("odd", odd()),
         ("empty", Figure::new("A figure without panels").with_note("Nothing was measured.")),
     ];
-    for (name, figure) in figures {
+    let figures = figures.map(|(name, figure)| (name, Chart::from(figure)));
+    let more = [("gantt", Chart::from(gantt())), ("comparison", comparison().into())];
+    for (name, figure) in figures.into_iter().chain(more) {
         std::fs::write(folder.join(name).with_extension("svg"), figure.to_svg())?;
         std::fs::write(folder.join(name).with_extension("png"), figure.to_png(2.0)?)?;
     }
@@ -164,4 +168,38 @@ fn odd() -> Figure {
             &[(0.0, -1.0), (1.0, 2.0), (2.0, 0.5)],
         ))
         .with_panel(panel("Nothing", Axis::log2("y"), &[(0.0, 0.0)]))
+}
+
+/// Three nodes of four GPUs, and jobs that move.
+fn gantt() -> Gantt {
+    let rows = (0..3).map(|node| GanttRow::new(format!("node {node}"), 4)).collect();
+    let spans = [
+        (0, 0..4, 0.0, 2.5, "bert-1", "bert"),
+        (1, 0..2, 0.5, 4.0, "cifar10-2", "cifar10"),
+        (1, 2..4, 1.0, 1.01, "ncf-3", "ncf"),
+        (2, 0..4, 1.0, 3.0, "imagenet-4", "imagenet"),
+        (0, 0..4, 2.6, 6.0, "imagenet-4", "imagenet"),
+        (1, 0..1, 4.5, 7.0, "yolov3-5", "yolov3"),
+        (1, 1..4, 4.5, 6.5, "deepspeech2-6", "deepspeech2"),
+    ];
+    let gantt = Gantt::new("GPUs held", "hours", rows).with_subtitle("A row for each node, its GPUs stacked");
+    spans.into_iter().fold(gantt, |gantt, (row, lanes, from, to, name, group)| {
+        gantt.with_span(Span { row, lanes, from, to, name: name.to_owned(), group: group.to_owned() })
+    })
+}
+
+fn comparison() -> Comparison {
+    let values = |factor: f64| {
+        [1.0, 1.3, 2.1].map(|at| Value::spread(factor * at, 0.8 * factor * at, 1.1 * factor * at))
+    };
+    let published = [1.1, 1.2, f64::NAN].map(Value::exact);
+    Comparison::new("Policies", ["pollux:tuned", "tiresias", "a policy with a longer name"])
+        .with_measure(Measure::bars(Axis::linear("average (h)"), values(1.0)))
+        .with_measure(Measure::bars(Axis::linear("99th percentile (h)"), values(12.0)))
+        .with_measure(
+            Measure::dots(Axis::linear("average (h)"))
+                .with_series("ours", values(1.0))
+                .with_series("published", published),
+        )
+        .with_note("Whiskers are standard deviations.")
 }

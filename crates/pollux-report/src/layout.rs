@@ -13,7 +13,7 @@ pub(crate) const NOTE: Font = Font { size: 12.0, bold: false, colour: "#666" };
 /// Lines of text are this many times their font size apart.
 pub(crate) const LINE_HEIGHT: f64 = 1.35;
 
-const MARGIN: f64 = 28.0;
+pub(crate) const MARGIN: f64 = 28.0;
 const COLUMN_GAP: f64 = 40.0;
 const ROW_GAP: f64 = 30.0;
 /// Between the panels and the text above or below.

@@ -1,4 +1,12 @@
-//! Figures: data in, SVG or PNG bytes out.
+//! Figures and pages: data in, SVG, PNG or HTML out.
+//!
+//! | what | type |
+//! | --- | --- |
+//! | lines, steps, points and bars between axes | [`Figure`] |
+//! | who held what when | [`Gantt`] |
+//! | contenders side by side, with their spread | [`Comparison`] |
+//! | any of these, with the numbers behind it | [`Chart`] |
+//! | a page of text, tables and charts, as one HTML file | [`Page`] |
 //!
 //! A [`Figure`] holds [`Panel`]s, a panel holds [`Series`] over two [`Axis`] values. The crate knows
 //! nothing of files, of the model or of where the numbers come from.
@@ -10,7 +18,12 @@ mod axis;
 mod bars;
 mod canvas;
 mod cell;
+mod chart;
+mod comparison;
+mod csv;
 mod figure;
+mod gantt;
+mod html;
 mod layout;
 mod legend;
 mod look;
@@ -24,5 +37,10 @@ mod text;
 mod ticks;
 
 pub use axis::{Axis, Range, Scale};
+pub use chart::Chart;
+pub use comparison::{Comparison, Marks, Measure, Value, Values};
+pub use csv::Csv;
 pub use figure::{Emphasis, Figure, Legend, Panel, Series, Style};
-pub use png::RenderError;
+pub use gantt::{Gantt, GanttRow, Span};
+pub use html::{Align, Embedded, Page, Table, Text, embedded};
+pub use png::{RenderError, svg_to_png};

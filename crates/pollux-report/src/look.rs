@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::canvas::{Canvas, Num};
 use crate::figure::{Emphasis, Figure, Panel};
 
 /// The palette of Okabe and Ito, which all common kinds of colour vision can tell apart, without its
 /// yellow, too faint on white.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+pub(crate) const COLOURS: [&str; 7] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 /// Dash patterns of lines; empty is solid.
 const DASHES: [&str; 6] = ["", "9 4", "2 3", "10 3 2 3", "5 3", "12 3 2 3 2 3"];
 const MARKERS: [Marker; 6] =
@@ -100,8 +102,34 @@ fn assign_panel<'a>(panel: &'a Panel, known: &mut Known<'a>) -> Vec<Look> {
         .collect()
 }
 
+/// So many looks, for what has no panels.
+pub(crate) fn numbered(count: usize) -> Vec<Look> {
+    (0..count).map(Look::normal).collect()
+}
+
+/// The hatchings that a drawing uses, each once. Their names say how they look, so that two drawings within one page
+/// may share them.
+pub(crate) fn draw_hatchings(canvas: &mut Canvas, used: impl Iterator<Item = usize>) {
+    let used: BTreeSet<usize> = used.collect();
+    if used.is_empty() {
+        return;
+    }
+    canvas.open(format_args!("defs"));
+    for number in used {
+        let (strokes, colour) = hatching(number);
+        canvas.open(format_args!(
+            "pattern id=\"pollux-hatch-{number}\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\""
+        ));
+        canvas.line(format_args!("<rect width=\"8\" height=\"8\" fill=\"{colour}\" fill-opacity=\"0.3\"/>"));
+        canvas
+            .line(format_args!("<path d=\"{strokes}\" stroke=\"{colour}\" stroke-width=\"{}\"/>", Num(1.8)));
+        canvas.close("pattern");
+    }
+    canvas.close("defs");
+}
+
 /// A hatching as the content of a pattern eight units wide, and its colour.
-pub(crate) fn hatching(number: usize) -> (&'static str, &'static str) {
+fn hatching(number: usize) -> (&'static str, &'static str) {
     let strokes = match number / COLOURS.len() {
         1 => "M-2 2L2 -2M0 8L8 0M6 10L10 6",
         2 => "M0 2H8M0 6H8",

@@ -32,6 +32,20 @@ pub(crate) fn rounded(value: f64) -> String {
     on_grid(scientific.parse().unwrap_or(value), exponent - 3)
 }
 
+/// A value in three significant digits, zeros at its end kept; `–` if it is no number.
+pub(crate) fn brief(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let scientific = format!("{value:.2e}");
+    let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
+    match exponent {
+        _ if value == 0.0 => "0".to_owned(),
+        Some(exponent @ -4..=4) => format!("{value:.0$}", usize::try_from(2 - exponent).unwrap_or(0)),
+        _ => rounded(value),
+    }
+}
+
 /// `2^power`: written out while that is readable.
 pub(crate) fn power_of_two(power: i32) -> String {
     if (-4..20).contains(&power) { f64::from(power).exp2().to_string() } else { format!("2^{power}") }
@@ -62,6 +76,12 @@ fn without_trailing_zeros(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_have_three_digits() {
+        let values = [0.0, 1.1, 19.96, 123.4, 12_345.0, 2_000_000.0, 0.0123, f64::NAN];
+        assert_eq!(values.map(brief), ["0", "1.10", "20.0", "123", "12345", "2M", "0.0123", "–"]);
+    }
 
     #[test]
     fn thousands_have_a_suffix() {

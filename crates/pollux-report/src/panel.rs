@@ -10,9 +10,9 @@ use crate::layout::LINE_HEIGHT;
 use crate::marks;
 use crate::text::{Escaped, Font};
 
-const GRID: &str = "#e4e4e4";
+pub(crate) const GRID: &str = "#e4e4e4";
 const MINOR_GRID: &str = "#f1f1f1";
-const AXIS: &str = "#8a8a8a";
+pub(crate) const AXIS: &str = "#8a8a8a";
 pub(crate) const NO_DATA: Font = Font { size: 14.0, bold: false, colour: "#767676" };
 
 pub(crate) fn draw(canvas: &mut Canvas, layout: &PanelLayout<'_>) {

@@ -42,6 +42,11 @@ pub enum RenderError {
     Encode(#[source] Box<dyn Error + Send + Sync>),
 }
 
+/// Draws an SVG document of this crate as a PNG, `scale` pixels per unit; see [`Figure::to_png`](crate::Figure::to_png).
+pub fn svg_to_png(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
+    render(svg, scale)
+}
+
 pub(crate) fn render(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
     if !(scale.is_finite() && scale > 0.0) {
         return Err(RenderError::Scale(scale));

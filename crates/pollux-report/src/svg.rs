@@ -1,8 +1,6 @@
 //! Draws a whole figure.
 
-use std::collections::BTreeSet;
-
-use crate::canvas::{Canvas, Num};
+use crate::canvas::Canvas;
 use crate::figure::{Emphasis, Figure, Panel, Series, Style};
 use crate::layout::{LINE_HEIGHT, Layout, NOTE, SUBTITLE, TITLE};
 use crate::look;
@@ -25,31 +23,14 @@ pub(crate) fn draw(figure: &Figure) -> String {
     canvas.finish()
 }
 
-/// The hatchings that the bars of this figure use. Their names say how they look, so that two figures
-/// within one page may share them.
+/// The hatchings that the bars of this figure use.
 fn draw_hatchings(canvas: &mut Canvas, layout: &Layout<'_>) {
-    let used: BTreeSet<usize> = layout
+    let bars = layout
         .panels
         .iter()
         .flat_map(|panel| panel.panel.series.iter().zip(&panel.looks))
-        .filter(|(series, _)| series.style == Style::Bars)
-        .filter_map(|(_, look)| look.hatch)
-        .collect();
-    if used.is_empty() {
-        return;
-    }
-    canvas.open(format_args!("defs"));
-    for number in used {
-        let (strokes, colour) = look::hatching(number);
-        canvas.open(format_args!(
-            "pattern id=\"pollux-hatch-{number}\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\""
-        ));
-        canvas.line(format_args!("<rect width=\"8\" height=\"8\" fill=\"{colour}\" fill-opacity=\"0.3\"/>"));
-        canvas
-            .line(format_args!("<path d=\"{strokes}\" stroke=\"{colour}\" stroke-width=\"{}\"/>", Num(1.8)));
-        canvas.close("pattern");
-    }
-    canvas.close("defs");
+        .filter(|(series, _)| series.style == Style::Bars);
+    look::draw_hatchings(canvas, bars.filter_map(|(_, look)| look.hatch));
 }
 
 /// The figure in words, for those who cannot see it.

@@ -9,6 +9,7 @@
 //! | [`profile`] | what must be known of an application: step times, gradient noise, work |
 //! | [`sweep`] | hyper-parameter search: trials that decide which trials come next |
 //! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
+//! | [`report`] | what became of a campaign, as a page of tables and charts |
 //! | [`random`] | seeded random numbers, a stream for each purpose |
 //! | `driver` | the shell around the scheduler, and the laws no run may break |
 
@@ -23,6 +24,7 @@ pub mod osdi21;
 mod outcome;
 pub mod profile;
 pub mod random;
+pub mod report;
 pub mod simulation;
 pub mod sweep;
 pub mod traces;

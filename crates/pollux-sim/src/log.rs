@@ -72,7 +72,7 @@ pub enum What {
     },
     /// It makes progress again.
     Training,
-    /// Its batch changed.
+    /// Its batch changed, or what a sample of it is worth.
     Batch {
         /// Samples of a step.
         global: u64,

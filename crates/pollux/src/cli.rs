@@ -293,7 +293,7 @@ pub(crate) enum PlotFormat {
     Png,
 }
 
-fn plot_file(name: &str) -> Result<PlotFile, String> {
+pub(crate) fn plot_file(name: &str) -> Result<PlotFile, String> {
     let path = PathBuf::from(name);
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     let format = match ending.as_deref() {

@@ -44,6 +44,7 @@ fn run(command: &Command) -> Result<Output, Failure> {
         Command::Model { command: ModelCommand::Goodput(args) } => model::goodput::run(args),
         Command::Sim { command: SimCommand::Run(args) } => sim::run::run(args),
         Command::Sim { command: SimCommand::Sweep(args) } => sim::sweep::run(args),
+        Command::Sim { command: SimCommand::Plot(args) } => sim::plot::run(args),
         Command::Sim { command: SimCommand::Workload(args) } => sim::workload::run(args),
         Command::Sim { command: SimCommand::Profile(args) } => sim::profile::run(args),
         Command::Plan(args) => plan::run(args),

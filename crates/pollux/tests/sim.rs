@@ -80,7 +80,10 @@ fn threads_change_no_byte() {
     let (json, files) = kept("1");
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     let workload = "generate_jobs=6_hours=1_mix=ncf_1+cifar10_1";
-    let mut expected = vec!["results.json".to_owned()];
+    let mut expected = ["results.json", "report.html"].map(str::to_owned).to_vec();
+    let figures =
+        ["summary", "jct-cdf", "usage", "gantt-pollux-tuned", "gantt-tiresias", "job", "fairness-cdf"];
+    expected.extend(figures.map(|figure| format!("data/{figure}.csv")));
     for policy in ["pollux_tuned", "tiresias"] {
         for seed in ["seed1", "seed2"] {
             expected.push(format!("{policy}/{workload}-{seed}/jobs.csv"));

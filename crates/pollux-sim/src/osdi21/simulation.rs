@@ -27,6 +27,9 @@ const GPUS_PER_NODE: u32 = 4;
 /// Turns in which nobody runs, after which nobody ever will.
 const IDLE_TURNS: u32 = 10_000;
 
+/// Changes of efficiency that the log tells of.
+const NOTED: f64 = 0.005;
+
 /// What can be chosen about the artifact's world.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -133,6 +136,7 @@ struct SimJob<'a> {
     started: u64,
     held_secs: u64,
     batch: u32,
+    efficiency: f64,
     oracle_steps: Option<Arc<[f64]>>,
     has_reported: bool,
 }
@@ -190,6 +194,7 @@ impl<'a> Simulation<'a> {
                 started: 0,
                 held_secs: 0,
                 batch: 0,
+                efficiency: 0.0,
                 oracle_steps: None,
                 has_reported: false,
             })
@@ -277,9 +282,11 @@ impl<'a> Simulation<'a> {
                 continue;
             }
             let (n_replicas, batch) = (replicas(&sim.allocation), sim.job.batch());
-            if sim.batch != batch.total(n_replicas) && sim.job.restart_secs_left() == 0 {
-                sim.batch = batch.total(n_replicas);
-                let efficiency = sim.job.efficiency();
+            let efficiency = sim.job.efficiency();
+            let is_news =
+                sim.batch != batch.total(n_replicas) || (efficiency - sim.efficiency).abs() >= NOTED;
+            if is_news && sim.job.restart_secs_left() == 0 {
+                (sim.batch, sim.efficiency) = (batch.total(n_replicas), efficiency);
                 self.driver.note_batch(now, id, u64::from(sim.batch), efficiency);
             }
             let report = match &mut sim.rule {

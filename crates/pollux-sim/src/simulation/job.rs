@@ -67,7 +67,7 @@ pub(super) struct Said {
     pub(super) finished: bool,
     /// Its agent reported.
     pub(super) report: Option<AgentReport>,
-    /// Its batch is another: samples of a step, and what each is worth.
+    /// Its batch is another, or a new epoch changed its worth: samples of a step, and what each is worth.
     pub(super) batch: Option<(u64, f64)>,
     /// An epoch ended, and so many have by now.
     pub(super) epochs: Option<usize>,
@@ -319,8 +319,9 @@ impl SimJob {
                 self.part_step = if plan == before { self.part_step } else { 0.0 };
                 let set_out = self.set_out(now, gpu_type, placement, slowed, plan);
                 debug_assert!(set_out.is_some(), "it was under way before");
-                let efficiency = self.stretch.as_ref().map_or(efficiency, |stretch| stretch.efficiency);
-                said.batch = (plan != before).then_some((plan.global().0, efficiency));
+                let after = self.stretch.as_ref().map_or(efficiency, |stretch| stretch.efficiency);
+                let is_news = plan != before || after.to_bits() != efficiency.to_bits();
+                said.batch = is_news.then_some((plan.global().0, after));
             } else {
                 self.stretch = Some(Stretch { gpu_type, placement, ..stretch });
             }

@@ -9,7 +9,7 @@ use pollux_sim::simulation::RestartCost;
 
 use super::seeds::Seeds;
 use super::sweep::args::{EXAMPLE as SWEEP_EXAMPLE, SweepArgs};
-use crate::cli::{PlainOutput, from_one};
+use crate::cli::{PlainOutput, PlotFile, from_one, plot_file};
 
 #[derive(Subcommand)]
 pub(crate) enum SimCommand {
@@ -20,6 +20,12 @@ pub(crate) enum SimCommand {
     /// cluster was used, with means and standard deviations over seeds.
     #[command(after_help = RUN_EXAMPLE)]
     Run(Box<RunArgs>),
+    /// Take a figure out of the report of a run, as SVG or PNG
+    ///
+    /// `pollux sim run --out DIR` leaves a report with figures in DIR. Without `--figure`, lists them; with it, prints one as
+    /// SVG, or draws it to a file.
+    #[command(after_help = PLOT_EXAMPLE)]
+    Plot(PlotArgs),
     /// Search hyper-parameters with trials as jobs, and compare how policies fare
     ///
     /// Trials come a few at a time; what they find decides which come next and which are given up. Every policy serves every
@@ -124,7 +130,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: PlainOutput,
 
-    /// Also keep results.json, and the jobs and the timeline of each run, in this folder
+    /// Also keep a report (report.html), results.json, and the jobs and the timeline of each run in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -133,6 +139,27 @@ pub(crate) struct RunArgs {
 pub(crate) enum Compat {
     /// The artifact of the Pollux paper
     Osdi21,
+}
+
+const PLOT_EXAMPLE: &str = "\
+Example:
+  pollux sim run --policy pollux,tiresias --out results
+  pollux sim plot results
+  pollux sim plot results --figure jct-cdf --plot jct.png";
+
+#[derive(Args)]
+pub(crate) struct PlotArgs {
+    /// The folder that `pollux sim run --out` made
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Which figure; without it, the figures are listed
+    #[arg(long, value_name = "NAME")]
+    pub(crate) figure: Option<String>,
+
+    /// Draw it to this file, as SVG or PNG by the name's ending; without it, the SVG is printed
+    #[arg(long, value_name = "FILE.svg|png", value_parser = plot_file, requires = "figure")]
+    pub(crate) plot: Option<PlotFile>,
 }
 
 const WORKLOAD_EXAMPLE: &str = "\

@@ -26,6 +26,10 @@ pub(crate) enum SimFailure {
     NoWorkloads { folder: PathBuf },
     #[error("no profile knows GPUs of type {}", .0.join(" or "))]
     NoGpuType(Vec<String>, Vec<String>),
+    #[error("{}: no report of `pollux sim run`", .path.display())]
+    NoReport { path: PathBuf },
+    #[error("{}: there is no figure `{name}`", .path.display())]
+    NoFigure { name: String, path: PathBuf, known: Vec<String> },
     #[error("there is no job `{job}` in workload `{workload}`")]
     NoSuchJob { job: String, workload: String, near: Vec<String>, n_jobs: usize },
     #[error("{what} `{first}` and `{second}` would share the folder `{name}`")]
@@ -67,6 +71,7 @@ impl SimFailure {
             Self::Senseless { .. }
             | Self::NoTraces
             | Self::NoSuchJob { .. }
+            | Self::NoFigure { .. }
             | Self::SharedFolder { .. }
             | Self::Recipe(_)
             | Self::TraceSpec(_)
@@ -95,6 +100,8 @@ impl SimFailure {
             Self::NoGpuType(_, known) => {
                 return Some(format!("they know {}; `--cluster` says which there are", known.join(", ")));
             }
+            Self::NoReport { .. } => "`pollux sim run --out` makes one",
+            Self::NoFigure { known, .. } => return Some(format!("there are {}", quoted(known))),
             Self::NoSuchJob { near, n_jobs, .. } => {
                 let others = if *n_jobs > near.len() { " and others; `--out` lists all of them" } else { "" };
                 return Some(format!("there are {}{others}", quoted(near)));

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pollux_report::Page;
 use pollux_sim::Run;
 use pollux_sim::campaign::{Campaign, Cell, jobs_csv, timeline_csv};
 
 use super::failure::SimFailure;
 use crate::failure::Failure;
+
+/// The name of the report in the folder.
+pub(super) const REPORT: &str = "report.html";
 
 /// A folder with a folder for each run.
 pub(super) struct Folder {
@@ -27,6 +31,16 @@ impl Folder {
     /// Where the results of all runs go.
     pub(super) fn results(&self) -> PathBuf {
         self.path.join("results.json")
+    }
+
+    /// Keeps the report, and the numbers behind its figures beside it.
+    pub(super) fn report(&self, page: &Page) -> Result<(), Failure> {
+        create(&self.path.join("data"))?;
+        for (name, text) in page.files().chain([(REPORT.to_owned(), page.to_html())]) {
+            let path = self.path.join(name);
+            fs::write(&path, text).map_err(|source| Failure::Write { path, source })?;
+        }
+        Ok(())
     }
 
     /// Keeps a run.

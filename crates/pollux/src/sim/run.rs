@@ -7,13 +7,14 @@ use std::time::Instant;
 use pollux_api::PolicySpec;
 use pollux_model::JobId;
 use pollux_sim::campaign::{Campaign, Cell, Contender, Record, Source, World, results_json};
+use pollux_sim::report::Digest;
 use pollux_sim::{Kept, Run};
 
 use super::args::RunArgs;
 use super::failure::SimFailure;
 use super::files::Folder;
 use super::progress::Bar;
-use super::{inputs, story, table};
+use super::{inputs, report, story, table};
 use crate::cli::PlainOutput;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -38,15 +39,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<Output, Failure> {
 
     let began = Instant::now();
     let n_threads = threads(args).min(campaign.n_runs());
-    let (records, story) = execute(&campaign, n_threads, shown, folder.as_ref())?;
+    let Done { records, digests, story } = execute(&campaign, n_threads, shown, folder.as_ref())?;
     let (n_runs, took) = (count(records.len(), "run"), duration(began.elapsed()));
     notes.push(format!("simulated {n_runs} in {took} on {}", count(n_threads, "thread")));
 
     let compat = args.compat.map(|_| "osdi21");
+    let traces = traces(campaign.world(), args.traces.as_deref());
+    if let Some(folder) = &folder {
+        let summary = table::about(&records, args.seeds, campaign.world(), &traces);
+        folder.report(&report::page(args, &campaign, (summary, &traces), shown, &records, &digests))?;
+    }
     let json = || results_json(campaign.world().cluster(), compat, &records);
     let data = match args.output {
         PlainOutput::Text => {
-            let traces = traces(campaign.world(), args.traces.as_deref());
             let tables = table::render(&records, args.seeds, campaign.world(), &traces);
             story.map_or(tables.clone(), |story| format!("{tables}\n{story}"))
         }
@@ -82,28 +87,43 @@ fn threads(args: &RunArgs) -> usize {
     args.threads.map_or_else(cores, |threads| threads as usize)
 }
 
+/// What all runs left.
+struct Done {
+    records: Vec<Record>,
+    /// For the report; none without a folder to write it to.
+    digests: Vec<Digest>,
+    story: Option<String>,
+}
+
 /// Makes all runs. Of each its files are written when it is done, so that no more than one is held in memory per thread.
 fn execute(
     campaign: &Campaign,
     n_threads: usize,
     shown: Option<JobId>,
     folder: Option<&Folder>,
-) -> Result<(Vec<Record>, Option<String>), Failure> {
+) -> Result<Done, Failure> {
     let bar = Bar::new(campaign.n_runs());
-    let keep = |cell: &Cell<'_>, run: &Run| -> Result<Option<String>, Failure> {
-        if let Some(folder) = folder {
-            folder.keep(cell, run)?;
-        }
-        Ok(shown.filter(|_| cell.index == 0).map(|job| story::tell(job, cell, run)))
+    let keep = |cell: &Cell<'_>, run: &Run| -> Result<(Option<Digest>, Option<String>), Failure> {
+        let digest = match folder {
+            Some(folder) => {
+                folder.keep(cell, run)?;
+                Some(Digest::of(cell, run, report::in_detail(campaign, cell)))
+            }
+            None => None,
+        };
+        Ok((digest, shown.filter(|_| cell.index == 0).map(|job| story::tell(job, cell, run))))
     };
     let results = campaign.execute(n_threads, |n_done| bar.at(n_done), keep).map_err(SimFailure::from)?;
     let mut told = None;
+    let mut digests = Vec::new();
     let mut records = Vec::with_capacity(results.len());
     for (record, kept) in results {
-        told = told.or(kept?);
+        let (digest, story) = kept?;
+        digests.extend(digest);
+        told = told.or(story);
         records.push(record);
     }
-    Ok((records, told))
+    Ok(Done { records, digests, story: told })
 }
 
 /// What the jobs' behaviour comes from.

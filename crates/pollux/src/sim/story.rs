@@ -77,6 +77,8 @@ pub(super) fn tell(job: JobId, cell: &Cell<'_>, run: &Run) -> String {
                 is_beginning = true;
                 continue;
             }
+            // A new epoch changes what a sample is worth; the story is of the batch.
+            What::Batch { global, .. } if !is_beginning && global.to_string() == batch.0 => continue,
             What::Batch { global, efficiency } => {
                 let next = (global.to_string(), format!("{efficiency:.3}"));
                 // A difference that the table would not show.

@@ -107,7 +107,7 @@ fn faults(summaries: &[Summary], several: bool) -> String {
 }
 
 /// `160 jobs on 16x4:t4 (64 GPUs), workload `generate`, built-in profiles, seeds 1 to 5.`
-fn about(records: &[Record], seeds: Seeds, world: &World, traces: &str) -> String {
+pub(super) fn about(records: &[Record], seeds: Seeds, world: &World, traces: &str) -> String {
     let counts = || records.iter().map(|record| u32::try_from(record.n_jobs).unwrap_or(u32::MAX));
     let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
     let jobs = format!("{} job{}", text::range((least, most)), if most == 1 { "" } else { "s" });
