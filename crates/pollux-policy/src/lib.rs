@@ -21,6 +21,7 @@ mod size_aware;
 mod snapshot;
 pub mod solve;
 mod tables;
+mod type_blind;
 mod utility;
 mod valuation;
 
@@ -28,12 +29,13 @@ pub use ga::{Genetic, Variant};
 pub use plan::{Against, Certificate, Decision, JobPlan, Limit, Plan, Reason, Starved, Step, Stopped, Work};
 pub use policy::{About, AnyPolicy, Cadence, Policy, Seed, Terms};
 pub use pollux::{Pollux, policies};
-pub use rivals::{EvenShare, Fifo, Optimus, ShortestFirst, Tiresias};
+pub use rivals::{EvenShare, Fifo, Gavel, Objective, Optimus, ShortestFirst, Sia, Tiresias, sia};
 pub use settings::{Effort, FairShare, RestartPrice, Settings};
 pub use size_aware::SizeAware;
 pub use snapshot::{
     Carried, Cluster, Foreseen, Freedom, Group, GroupId, Job, Knowledge, Known, Learned, Node, NodeState,
-    Oracle, Population, Priority, Request, Requested, Snapshot, SnapshotError,
+    Oracle, Population, Priority, Request, Requested, Served, Snapshot, SnapshotError,
 };
+pub use type_blind::TypeBlind;
 pub use utility::Utility;
 pub use valuation::{JobValue, Judgement, Pool, Source, Stake, Valuation};

@@ -3,11 +3,12 @@
 use crate::ga::Genetic;
 use crate::plan::Plan;
 use crate::policy::{About, AnyPolicy, Policy, Terms};
-use crate::rivals::{EvenShare, Fifo, Optimus, ShortestFirst, Tiresias};
+use crate::rivals::{EvenShare, Fifo, Gavel, Optimus, ShortestFirst, Sia, Tiresias};
 use crate::round;
 use crate::settings::Settings;
 use crate::size_aware::SizeAware;
 use crate::snapshot::{Known, Learned, Snapshot};
+use crate::type_blind::TypeBlind;
 use crate::valuation::Stake;
 
 /// The Pollux objective, solved with a certificate.
@@ -64,5 +65,8 @@ pub fn policies() -> Vec<Box<dyn AnyPolicy>> {
         Box::new(Fifo),
         Box::new(EvenShare),
         Box::new(ShortestFirst),
+        Box::new(Sia::default()),
+        Box::new(Gavel::default()),
+        Box::new(TypeBlind::default()),
     ]
 }

@@ -154,13 +154,15 @@ pub struct Request {
 }
 
 /// The truth about a job's future, from a simulator: what policies "with an oracle" are given.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Oracle {
     /// Iterations still to do at the user's batch size. How they are counted is the caller's: the authors' artifact
     /// counts them from the end of the current epoch, and as 1 in the last one (B5).
     pub remaining_iterations: f64,
     /// True seconds of one iteration at the user's batch size on 1, 2, .. GPUs, on as few nodes as hold them.
     pub step_secs: Arc<[f64]>,
+    /// The same by GPU type, where several are told apart; empty if not.
+    pub step_secs_by_type: Arc<BTreeMap<GpuType, Arc<[f64]>>>,
     /// Most GPUs the user's batch can be dealt to.
     pub max_gpus: u32,
 }
@@ -171,13 +173,23 @@ impl Oracle {
     /// ```
     /// use pollux_policy::Oracle;
     ///
-    /// let oracle = Oracle { remaining_iterations: 100.0, step_secs: [0.5, 0.25].into(), max_gpus: 4 };
+    /// let oracle = Oracle { remaining_iterations: 100.0, step_secs: [0.5, 0.25].into(), max_gpus: 4, ..Oracle::default() };
     /// assert_eq!(oracle.step_secs_on(2), Some(0.25));
     /// assert_eq!(oracle.step_secs_on(3), Some(0.25));
     /// ```
     pub fn step_secs_on(&self, gpus: u32) -> Option<f64> {
         let at = (gpus.max(1) as usize).min(self.step_secs.len());
         self.step_secs.get(at.checked_sub(1)?).copied()
+    }
+
+    /// Seconds of one iteration on so many GPUs of a type; none if it runs on no so many there. Where types are not told apart,
+    /// as on any.
+    pub fn step_secs_on_type(&self, gpu_type: &GpuType, gpus: u32) -> Option<f64> {
+        if self.step_secs_by_type.is_empty() {
+            return self.step_secs_on(gpus);
+        }
+        let steps = self.step_secs_by_type.get(gpu_type)?;
+        steps.get((gpus as usize).checked_sub(1)?).copied()
     }
 }
 
@@ -247,6 +259,19 @@ pub struct Carried {
     pub population: Option<Arc<Population>>,
     /// Jobs that were demoted, in that order; for policies with queues by attained service.
     pub queue: Vec<JobId>,
+    /// What jobs received of each GPU type; for policies that divide time among types.
+    pub served: BTreeMap<JobId, Served>,
+}
+
+/// What a job received of each GPU type so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Served {
+    /// Seconds on each type.
+    pub secs: BTreeMap<GpuType, f64>,
+    /// The type it was seen on last.
+    pub last: Option<GpuType>,
+    /// GPU-seconds that are counted in the above.
+    pub attained: f64,
 }
 
 /// Candidate allocations of a genetic algorithm.
@@ -437,7 +462,7 @@ impl Snapshot<Known> {
 
 impl<K> Job<K> {
     /// The same job with other knowledge.
-    fn seen_with<L>(&self, knows: L) -> Job<L> {
+    pub(crate) fn seen_with<L>(&self, knows: L) -> Job<L> {
         Job {
             id: self.id,
             group: self.group,

@@ -17,7 +17,7 @@ use pollux_policy::{
 const N_SNAPSHOTS: u64 = 150;
 
 /// Policies that are compared with ours and do not keep distributed jobs apart.
-const MIXING: [&str; 5] = ["tiresias", "optimus", "fifo", "fair-share", "srtf"];
+const MIXING: [&str; 6] = ["tiresias", "optimus", "fifo", "fair-share", "srtf", "gavel"];
 
 /// Enough work to try everything once, little enough to try hundreds of clusters.
 const LITTLE_WORK: u64 = 3_000;

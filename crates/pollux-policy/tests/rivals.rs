@@ -33,7 +33,12 @@ fn asks(id: u64, gpus: u32) -> Job {
 /// A job whose iterations take so many seconds on 1, 2, .. GPUs.
 fn foreseen(id: u64, remaining: f64, step_secs: &[f64]) -> Job {
     let max_gpus = u32::try_from(step_secs.len()).expect("few");
-    let oracle = Oracle { remaining_iterations: remaining, step_secs: step_secs.into(), max_gpus };
+    let oracle = Oracle {
+        remaining_iterations: remaining,
+        step_secs: step_secs.into(),
+        max_gpus,
+        ..Oracle::default()
+    };
     Job { knows: Known { oracle: Some(oracle), ..Known::default() }, ..asks(id, 1) }
 }
 

@@ -4,17 +4,20 @@
 //!
 //! | policy | presets | keys |
 //! | --- | --- | --- |
-//! | `pollux`, `pollux-size-aware` | `paper`, `tuned`, `osdi21` | `fairness`, `restart`, `explore`, `effort`, `share`, `interference` |
+//! | `pollux`, `pollux-size-aware`, `pollux-type-blind` | `paper`, `tuned`, `osdi21` | `fairness`, `restart`, `explore`, `effort`, `share`, `interference` |
 //! | `tiresias` | | `demote` |
+//! | `sia` | | `fairness`, `waiting`, `rounded` |
+//! | `gavel` | | `objective` |
 //! | others | | |
 
 mod error;
 mod knob;
+mod rival;
 
 use std::fmt;
 use std::str::FromStr;
 
-use pollux_policy::{AnyPolicy, Pollux, Settings, SizeAware, Tiresias, policies};
+use pollux_policy::{AnyPolicy, Gavel, Pollux, Settings, Sia, SizeAware, Tiresias, TypeBlind, policies};
 
 pub use error::PolicySpecError;
 
@@ -64,6 +67,10 @@ enum Kind {
     Objective { preset: Option<&'static str>, settings: Settings },
     /// Tiresias, with its threshold in GPU-hours.
     Tiresias { demote_hours: f64 },
+    /// Sia, with its settings.
+    Sia(Sia),
+    /// Gavel, with its objective.
+    Gavel(Gavel),
     /// A policy without settings.
     Plain,
 }
@@ -78,8 +85,11 @@ impl PolicySpec {
     pub fn policy(&self) -> Box<dyn AnyPolicy> {
         match self.kind {
             Kind::Objective { settings, .. } if self.name == SIZE_AWARE => Box::new(SizeAware { settings }),
+            Kind::Objective { settings, .. } if self.name == TYPE_BLIND => Box::new(TypeBlind { settings }),
             Kind::Objective { settings, .. } => Box::new(Pollux { settings }),
             Kind::Tiresias { demote_hours } => Box::new(Tiresias { demote_at: demote_hours * 3_600.0 }),
+            Kind::Sia(sia) => Box::new(sia),
+            Kind::Gavel(gavel) => Box::new(gavel),
             Kind::Plain => {
                 let named = policies().into_iter().find(|policy| policy.about().name == self.name);
                 // The name was found among them when this was read.
@@ -104,8 +114,10 @@ impl PolicySpec {
             return Err(PolicySpecError::NoSuchPolicy { name: name.to_owned(), near });
         };
         let kind = match name {
-            POLLUX | SIZE_AWARE => Kind::Objective { preset: None, settings: base(name, None) },
+            POLLUX | SIZE_AWARE | TYPE_BLIND => Kind::Objective { preset: None, settings: base(name, None) },
             TIRESIAS => Kind::Tiresias { demote_hours: Tiresias::default().demote_at / 3_600.0 },
+            SIA => Kind::Sia(Sia::default()),
+            GAVEL => Kind::Gavel(Gavel::default()),
             _ => Kind::Plain,
         };
         Ok(Self { name, kind })
@@ -128,7 +140,19 @@ impl PolicySpec {
                 (*preset, *settings) = (Some(found), base(name, Some(found)));
                 Ok(())
             }
-            (Kind::Plain, _) | (Kind::Tiresias { .. }, None) => Err(unknown()),
+            (Kind::Plain, _) | (Kind::Tiresias { .. } | Kind::Sia(_) | Kind::Gavel(_), None) => {
+                Err(unknown())
+            }
+            (Kind::Sia(sia), Some((key, value))) => {
+                let knob = rival::SIA.iter().find(|knob| knob.key == key).ok_or_else(unknown)?;
+                once(name, knob.key, seen)?;
+                (knob.read)(sia, value).ok_or_else(|| knob.wrong(name, value))
+            }
+            (Kind::Gavel(gavel), Some((key, value))) => {
+                let knob = rival::GAVEL.iter().find(|knob| knob.key == key).ok_or_else(unknown)?;
+                once(name, knob.key, seen)?;
+                (knob.read)(gavel, value).ok_or_else(|| knob.wrong(name, value))
+            }
             (Kind::Objective { settings, .. }, Some((key, value))) => {
                 let knob = KNOBS.iter().find(|knob| knob.key == key).ok_or_else(unknown)?;
                 once(name, knob.key, seen)?;
@@ -155,6 +179,9 @@ impl PolicySpec {
 const POLLUX: &str = "pollux";
 const SIZE_AWARE: &str = "pollux-size-aware";
 const TIRESIAS: &str = "tiresias";
+const SIA: &str = "sia";
+const GAVEL: &str = "gavel";
+const TYPE_BLIND: &str = "pollux-type-blind";
 
 /// The settings that keys change.
 fn base(name: &str, preset: Option<&str>) -> Settings {
@@ -169,8 +196,12 @@ fn base(name: &str, preset: Option<&str>) -> Settings {
 /// All that may stand after the colon.
 fn words(name: &str) -> Vec<&'static str> {
     match name {
-        POLLUX | SIZE_AWARE => PRESETS.into_iter().chain(KNOBS.iter().map(|knob| knob.key)).collect(),
+        POLLUX | SIZE_AWARE | TYPE_BLIND => {
+            PRESETS.into_iter().chain(KNOBS.iter().map(|knob| knob.key)).collect()
+        }
         TIRESIAS => vec![DEMOTE.0],
+        SIA => rival::SIA.iter().map(|knob| knob.key).collect(),
+        GAVEL => rival::GAVEL.iter().map(|knob| knob.key).collect(),
         _ => Vec::new(),
     }
 }
@@ -221,6 +252,8 @@ impl fmt::Display for PolicySpec {
                     parts.push(format!("{}={}", DEMOTE.0, plain_number(demote_hours)));
                 }
             }
+            Kind::Sia(sia) => parts.extend(rival::changed(&rival::SIA, &sia, &Sia::default())),
+            Kind::Gavel(gavel) => parts.extend(rival::changed(&rival::GAVEL, &gavel, &Gavel::default())),
             Kind::Plain => {}
         }
         let colon = if parts.is_empty() { "" } else { ":" };

@@ -65,6 +65,11 @@ fn the_default_is_left_out() {
     check_text("tiresias:demote=16", "tiresias");
     check_text("tiresias:demote=0.5", "tiresias:demote=0.5");
     check_text("pollux-ga", "pollux-ga-paper");
+    check_text("gavel:objective=fairness", "gavel");
+    check_text("gavel:objective=throughput", "gavel:objective=throughput");
+    check_text("pollux-type-blind:tuned+explore=4", "pollux-type-blind:tuned");
+    check_text("sia:rounded=no+fairness=-0.5+waiting=1.1", "sia");
+    check_text("sia:rounded=yes+fairness=-1", "sia:fairness=-1+rounded=yes");
 }
 
 fn check_error(text: &str, message: &str, hint: Option<&str>) {
@@ -93,6 +98,12 @@ fn what_is_wrong_is_named() {
         "policy `tiresias` has no setting `demotes=1`",
         Some("did you mean `demote`? there are `demote`"),
     );
+    check_error(
+        "sia:fast",
+        "policy `sia` has no setting `fast`",
+        Some("there are `fairness`, `waiting`, `rounded`"),
+    );
+    check_error("sia:fairness=1", "policy `sia`: `fairness`: `1` is not a number from -100 to -0.001", None);
     check_error(
         "fifo:tuned",
         "policy `fifo` has no setting `tuned`",

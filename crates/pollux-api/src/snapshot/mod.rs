@@ -68,8 +68,8 @@ impl NamedSnapshot {
 
     /// The snapshot's text, with a newline at its end.
     ///
-    /// Read back it is the same snapshot, but for what a genetic algorithm bred, queues of demoted jobs and oracles,
-    /// which are not written, and times, which are kept to the microsecond.
+    /// Read back it is the same snapshot, but for what a genetic algorithm bred, queues of demoted jobs, times received by GPU
+    /// type and oracles, which are not written, and times, which are kept to the microsecond.
     pub fn to_json(&self) -> String {
         write::to_json(self)
     }

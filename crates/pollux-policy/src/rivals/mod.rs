@@ -1,13 +1,15 @@
 //! The policies that Pollux is compared with.
 //!
 //! Each keeps to what a snapshot can say (GPU types, closed nodes, pinned and rigid jobs, limits, group caps), but
-//! none of them knows priorities, weights or entitlements, prices a restart, or keeps distributed jobs apart. A job
-//! that a cap holds back waits.
+//! none of them knows priorities, weights or entitlements, and none but Sia prices a restart or keeps distributed jobs
+//! apart. A job that a cap holds back waits.
 
 mod fair_share;
 mod fifo;
+mod gavel;
 mod optimus;
 mod place;
+pub mod sia;
 mod srtf;
 mod tiresias;
 
@@ -15,7 +17,9 @@ use std::cmp::Reverse;
 
 pub use fair_share::EvenShare;
 pub use fifo::Fifo;
+pub use gavel::{Gavel, Objective};
 pub use optimus::Optimus;
+pub use sia::Sia;
 pub use srtf::ShortestFirst;
 pub use tiresias::Tiresias;
 
@@ -126,6 +130,12 @@ fn carry_out<K>(
             allocations[index] = room.pick(pool, gpus, layout);
         }
     }
+    written(snapshot, standings, allocations)
+}
+
+/// The plan in which each gets this, by position; who stays keeps what it holds.
+fn written<K>(snapshot: &Snapshot<K>, standings: &[Standing], allocations: Vec<Allocation>) -> Plan {
+    let jobs = snapshot.jobs();
     let answer = |((job, standing), allocation): ((&Job<K>, &Standing), Allocation)| {
         let allocation = if *standing == Standing::Stays { job.holds.clone() } else { allocation };
         let decision = if allocation.is_empty() {

@@ -166,6 +166,17 @@ impl Room {
         Some(pool)
     }
 
+    /// Promises GPUs of this type and no other.
+    pub(super) fn promise_on<K>(&mut self, job: &Job<K>, gpus: u32, pool: usize) -> bool {
+        let fits = self.may_use(job, pool)
+            && self.pools[pool].left >= gpus
+            && self.refusing(job, pool, gpus).is_none();
+        if fits {
+            self.spend(job, pool, gpus, gpus);
+        }
+        fits
+    }
+
     /// Promises one GPU more of a type.
     pub(super) fn grow<K>(&mut self, job: &Job<K>, pool: usize) -> bool {
         let fits = self.pools[pool].left > 0 && self.refusing(job, pool, 1).is_none();
@@ -237,6 +248,27 @@ impl Room {
         found.map(|&(free, Reverse(node))| (free, node))
     }
 
+    /// The GPU types, by name.
+    pub(super) fn types(&self) -> impl Iterator<Item = &GpuType> {
+        self.pools.iter().map(|pool| &pool.gpu_type)
+    }
+
+    /// The open nodes of a type, by id, and how much of each nobody holds.
+    pub(super) fn open_nodes(&self, pool: usize) -> Vec<(NodeId, u32)> {
+        let is_open = |slot: &Slot| slot.pool == pool && slot.state == NodeState::Ready;
+        self.slots.iter().filter(|(_, slot)| is_open(slot)).map(|(node, slot)| (*node, slot.free)).collect()
+    }
+
+    /// What each cap still leaves its group.
+    pub(super) fn caps_left(&self) -> Vec<u32> {
+        self.caps.iter().map(|cap| cap.left).collect()
+    }
+
+    /// The caps on a type that a job counts for.
+    pub(super) fn caps_on<K>(&self, job: &Job<K>, pool: usize) -> Vec<usize> {
+        self.caps_of(job).into_iter().filter(|&cap| self.caps[cap].pool == pool).collect()
+    }
+
     /// Takes what a job holds from its nodes.
     pub(super) fn hold<K>(&mut self, job: &Job<K>) {
         for (node, share) in job.holds.iter() {
@@ -293,12 +325,12 @@ impl Room {
         caps.into_iter().find(|&cap| self.caps[cap].pool == pool && self.caps[cap].left < gpus)
     }
 
-    fn may_use<K>(&self, job: &Job<K>, pool: usize) -> bool {
+    pub(super) fn may_use<K>(&self, job: &Job<K>, pool: usize) -> bool {
         job.types.is_empty() || job.types.contains(&self.pools[pool].gpu_type)
     }
 
     /// Whether a type could hold a job, were it alone.
-    fn is_possible<K>(&self, job: &Job<K>, pool: usize, gpus: u32) -> bool {
+    pub(super) fn is_possible<K>(&self, job: &Job<K>, pool: usize, gpus: u32) -> bool {
         let within = |&cap: &usize| self.caps[cap].pool != pool || self.caps[cap].limit >= gpus;
         let caps = job.group.and_then(|group| self.caps_of.get(&group));
         self.may_use(job, pool)

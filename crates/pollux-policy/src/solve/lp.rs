@@ -5,7 +5,7 @@
 
 /// A program and its present basis.
 #[derive(Debug)]
-pub(super) struct Lp {
+pub(crate) struct Lp {
     n_rows: usize,
     columns: Vec<Column>,
     is_basic: Vec<bool>,
@@ -32,7 +32,7 @@ const MOST_PIVOTS: usize = 200;
 impl Lp {
     /// With a first basis of one column `sign * e_i` for each row `i`, at these costs; `sign * b_i` must not be
     /// negative.
-    pub(super) fn new(b: &[f64], unit: impl IntoIterator<Item = (f64, f64)>) -> Self {
+    pub(crate) fn new(b: &[f64], unit: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let n_rows = b.len();
         let mut lp = Self {
             n_rows,
@@ -55,7 +55,7 @@ impl Lp {
     }
 
     /// Adds a column; returns its number.
-    pub(super) fn add(&mut self, cost: f64, entries: Vec<(u32, f64)>) -> usize {
+    pub(crate) fn add(&mut self, cost: f64, entries: Vec<(u32, f64)>) -> usize {
         self.columns.push(Column { cost, entries });
         self.is_basic.push(false);
         self.columns.len() - 1
@@ -74,8 +74,17 @@ impl Lp {
         &self.prices
     }
 
+    /// The variables, column by column, as of the last solution.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        let mut values = vec![0.0; self.columns.len()];
+        for (&column, &level) in self.basis.iter().zip(&self.level) {
+            values[column] = level.max(0.0);
+        }
+        values
+    }
+
     /// Goes to the best basis; returns how many pivots that took.
-    pub(super) fn maximise(&mut self) -> usize {
+    pub(crate) fn maximise(&mut self) -> usize {
         let mut direction = vec![0.0; self.n_rows];
         self.refresh_prices();
         for pivot in 0..MOST_PIVOTS * (self.n_rows + 1) {

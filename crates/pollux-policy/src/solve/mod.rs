@@ -5,11 +5,11 @@
 
 mod dual;
 mod hull;
-mod lp;
+pub(crate) mod lp;
 mod patterns;
 mod search;
 mod settle;
-mod simplex;
+pub(crate) mod simplex;
 mod state;
 
 pub(crate) use self::dual::Shadow;

@@ -8,7 +8,7 @@ use super::lp::Lp;
 /// `sum y = 1`, `s_k - t_k = sum_i slope_ik y_i`. A new plane is a new column, so a solved problem is the start
 /// of the next; the multipliers of the rows are the value and the coordinates.
 #[derive(Debug)]
-pub(super) struct Master {
+pub(crate) struct Master {
     lp: Lp,
     /// Columns of the faces.
     low: Vec<usize>,
@@ -18,14 +18,14 @@ pub(super) struct Master {
 
 /// The lowest point.
 #[derive(Clone, Debug)]
-pub(super) struct Lowest {
-    pub(super) value: f64,
-    pub(super) at: Vec<f64>,
+pub(crate) struct Lowest {
+    pub(crate) value: f64,
+    pub(crate) at: Vec<f64>,
 }
 
 impl Master {
     /// With one plane. The box may be changed later.
-    pub(super) fn new(offset: f64, slope: &[f64], low: &[f64], high: &[f64]) -> Self {
+    pub(crate) fn new(offset: f64, slope: &[f64], low: &[f64], high: &[f64]) -> Self {
         let n = slope.len();
         let mut b = vec![0.0; n + 1];
         b[0] = 1.0;
@@ -51,11 +51,11 @@ impl Master {
         Self { lp, low: lows, high: highs, walls: (low.to_vec(), high.to_vec()) }
     }
 
-    pub(super) fn add(&mut self, offset: f64, slope: &[f64]) {
+    pub(crate) fn add(&mut self, offset: f64, slope: &[f64]) {
         self.lp.add(offset, column(slope));
     }
 
-    pub(super) fn set_box(&mut self, low: &[f64], high: &[f64]) {
+    pub(crate) fn set_box(&mut self, low: &[f64], high: &[f64]) {
         for k in 0..low.len() {
             self.lp.set_cost(self.low[k], low[k]);
             self.lp.set_cost(self.high[k], -high[k]);
@@ -64,7 +64,7 @@ impl Master {
     }
 
     /// The lowest point of the largest plane within the box.
-    pub(super) fn lowest(&mut self) -> Lowest {
+    pub(crate) fn lowest(&mut self) -> Lowest {
         self.lp.maximise();
         let prices = self.lp.prices();
         let walls = self.walls.0.iter().zip(&self.walls.1);

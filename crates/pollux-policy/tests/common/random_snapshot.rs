@@ -179,6 +179,7 @@ fn draw_oracle(dice: &mut Dice) -> Oracle {
         remaining_iterations: dice.log_uniform(1.0, 1e6),
         step_secs: (1..=dice.whole(0, 16)).map(step).collect(),
         max_gpus: dice.whole(1, 16) as u32,
+        ..Oracle::default()
     }
 }
 
@@ -244,7 +245,7 @@ pub fn draw_model(dice: &mut Dice) -> GoodputModel {
 }
 
 /// The same job where one GPU computes this much faster.
-fn faster(model: &GoodputModel, speed: f64) -> GoodputModel {
+pub fn faster(model: &GoodputModel, speed: f64) -> GoodputModel {
     let params = model.params().clone();
     let grad = match params.grad {
         Compute::Linear { alpha, beta } => Compute::Linear { alpha: alpha / speed, beta: beta / speed },

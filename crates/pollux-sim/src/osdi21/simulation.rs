@@ -447,7 +447,7 @@ fn oracle(sim: &SimJob<'_>, repaired: bool) -> Option<Oracle> {
         1.0
     };
     let max_gpus = if sim.submission.application == "ncf" { 1 } else { batch / limits.min_local };
-    Some(Oracle { remaining_iterations, step_secs: steps, max_gpus: max_gpus.max(1) })
+    Some(Oracle { remaining_iterations, step_secs: steps, max_gpus: max_gpus.max(1), ..Oracle::default() })
 }
 
 /// Seconds of an iteration at the user's batch on 1, 2, .. GPUs on as few nodes as hold them.

@@ -8,6 +8,7 @@ use pollux_model::{BatchLimits, GpuType, Placement, Timestamp};
 use pollux_policy::Oracle;
 
 use super::job::{SimJob, Slowed};
+use crate::cluster::ClusterShape;
 use crate::profile::Profile;
 
 /// Seconds from start to completion of a job that has these GPUs to itself.
@@ -33,6 +34,8 @@ pub(super) fn alone_secs(
 pub(super) struct Foresight {
     /// Seconds of a step on 1, 2, .. GPUs on as few nodes as hold them.
     step_secs: Arc<[f64]>,
+    /// The same on each type of the cluster that it was measured on; empty if there is but one.
+    step_secs_by_type: Arc<BTreeMap<GpuType, Arc<[f64]>>>,
     /// Steps from the beginning of each epoch to the end of training.
     steps_left: Vec<f64>,
     /// Progress of a step in each epoch.
@@ -49,14 +52,6 @@ impl Foresight {
     ) -> Self {
         let batch = limits.min().0;
         let max_gpus = profile.max_gpus(gpu_type).min(limits.max_replicas()).max(1);
-        let step_secs = |gpus: u32| {
-            let placement = Placement::packed(gpus, gpus_per_node)?;
-            let share = batch.div_ceil(u64::from(gpus));
-            let passes = share.div_ceil(u64::from(limits.micro_max())).max(1);
-            let micro = u32::try_from(share.div_ceil(passes)).ok()?;
-            let time = profile.step_time(gpu_type, placement, micro)?;
-            Some(time.iteration_secs(u32::try_from(passes - 1).ok()?))
-        };
         let training = profile.training();
         let initial = profile.limits().initial().0;
         let gains: Vec<f64> =
@@ -66,7 +61,22 @@ impl Foresight {
             let begin = if epoch > 0 { training.epoch_end(epoch - 1) } else { 0.0 };
             steps_left[epoch] = steps_left[epoch + 1] + (training.epoch_end(epoch) - begin) / gains[epoch];
         }
-        Self { step_secs: (1..=max_gpus).map_while(step_secs).collect(), steps_left, gains, max_gpus }
+        let step_secs = true_steps(profile, limits, gpu_type, gpus_per_node);
+        Self { step_secs, step_secs_by_type: Arc::default(), steps_left, gains, max_gpus }
+    }
+
+    /// With step times on each type of a cluster, if there are several.
+    pub(super) fn by_type(mut self, profile: &Profile, limits: &BatchLimits, cluster: &ClusterShape) -> Self {
+        let types = cluster.gpu_types();
+        if types.len() > 1 {
+            let measured = types.into_iter().filter(|gpu_type| profile.step_times(gpu_type).is_some());
+            let steps = measured.map(|gpu_type| {
+                let steps = true_steps(profile, limits, &gpu_type, cluster.largest_node(&gpu_type));
+                (gpu_type, steps)
+            });
+            self.step_secs_by_type = Arc::new(steps.collect());
+        }
+        self
     }
 
     /// The truth about a job that stands at `progress` in its `epoch`, with `scale` times the profile's work.
@@ -75,7 +85,23 @@ impl Foresight {
         Oracle {
             remaining_iterations: (self.steps_left[epoch + 1] + in_epoch) * scale,
             step_secs: self.step_secs.clone(),
+            step_secs_by_type: self.step_secs_by_type.clone(),
             max_gpus: self.max_gpus,
         }
     }
+}
+
+/// Seconds of a step at the user's batch on 1, 2, .. GPUs of a type, on as few nodes as hold them.
+fn true_steps(profile: &Profile, limits: &BatchLimits, gpu_type: &GpuType, gpus_per_node: u32) -> Arc<[f64]> {
+    let batch = limits.min().0;
+    let max_gpus = profile.max_gpus(gpu_type).min(limits.max_replicas()).max(1);
+    let step_secs = |gpus: u32| {
+        let placement = Placement::packed(gpus, gpus_per_node)?;
+        let share = batch.div_ceil(u64::from(gpus));
+        let passes = share.div_ceil(u64::from(limits.micro_max())).max(1);
+        let micro = u32::try_from(share.div_ceil(passes)).ok()?;
+        let time = profile.step_time(gpu_type, placement, micro)?;
+        Some(time.iteration_secs(u32::try_from(passes - 1).ok()?))
+    };
+    (1..=max_gpus).map_while(step_secs).collect()
 }

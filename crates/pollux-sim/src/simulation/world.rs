@@ -247,7 +247,8 @@ impl<'a> World<'a> {
                 let gpus_per_node = self.options.cluster.largest_node(&gpu_type);
                 member.foresight = Some(self.foresight.len());
                 places.insert(key, self.foresight.len());
-                let known = Foresight::new(&member.profile, &member.limits, &gpu_type, gpus_per_node);
+                let known = Foresight::new(&member.profile, &member.limits, &gpu_type, gpus_per_node)
+                    .by_type(&member.profile, &member.limits, &self.options.cluster);
                 self.foresight.push(known);
             }
         }
