@@ -349,6 +349,7 @@ impl Agent {
             fits: state.fits.clone(),
             noise: state.noise.report(&self.config.settings, self.config.limits.initial()),
             limits: self.config.limits,
+            micro_max: state.micro_max.clone(),
             plan: state.plan,
             learning_rate_factor: state.learning_rate_factor,
             progress: state.progress,

@@ -55,7 +55,7 @@ impl Histories {
         let models = past.fits.iter().filter_map(|(gpu_type, fits)| {
             // Of equally determined ones the latest.
             let best = fits.values().rev().min_by_key(|fit| fit.undetermined.len())?;
-            let model = GoodputModel::new(best.params.clone(), noise, report.limits).ok()?;
+            let model = GoodputModel::new(best.params.clone(), noise, report.limits_on(gpu_type)).ok()?;
             Some((gpu_type.clone(), model))
         });
         let models: BTreeMap<GpuType, GoodputModel> = models.collect();

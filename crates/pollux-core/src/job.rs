@@ -197,9 +197,13 @@ impl Job {
         self.generation.0.saturating_sub(1)
     }
 
-    /// Takes in a report; tables of models that did not change to speak of are kept.
-    pub(crate) fn learn(&mut self, report: AgentReport, sizes: (u32, u32)) {
-        let models = models(&report);
+    /// Takes in a report and the models it leads to; tables of models that did not change to speak of are kept.
+    pub(crate) fn learn(
+        &mut self,
+        report: AgentReport,
+        models: BTreeMap<GpuType, GoodputModel>,
+        sizes: (u32, u32),
+    ) {
         let same = |(gpu_type, model)| {
             self.curves.on(gpu_type).is_some_and(|curve| is_as_good(curve.model(), model))
         };
@@ -242,9 +246,11 @@ fn is_as_good(old: &GoodputModel, new: &GoodputModel) -> bool {
 }
 
 /// Goodput by GPU type; nothing until the noise is known.
-fn models(report: &AgentReport) -> BTreeMap<GpuType, GoodputModel> {
+pub(crate) fn models(report: &AgentReport) -> BTreeMap<GpuType, GoodputModel> {
     let Some(noise) = &report.noise else { return BTreeMap::new() };
-    let model = |params| GoodputModel::new(params, noise.acted, report.limits).ok();
-    let models = report.fits.iter();
-    models.filter_map(|(gpu_type, fit)| Some((gpu_type.clone(), model(fit.params.clone())?))).collect()
+    let models = report.fits.iter().filter_map(|(gpu_type, fit)| {
+        let model = GoodputModel::new(fit.params.clone(), noise.acted, report.limits_on(gpu_type)).ok()?;
+        Some((gpu_type.clone(), model))
+    });
+    models.collect()
 }

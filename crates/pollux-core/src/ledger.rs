@@ -1,6 +1,6 @@
 //! Who holds which GPUs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pollux_model::{Allocation, GpuType, NodeId};
 use pollux_policy::{Node, NodeState};
@@ -90,6 +90,11 @@ impl Ledger {
     pub(crate) fn capacities(&self) -> BTreeMap<NodeId, u32> {
         let usable = |entry: &Entry| entry.spec.gpus.saturating_sub(entry.others);
         self.nodes.iter().map(|(&node, entry)| (node, usable(entry))).collect()
+    }
+
+    /// The types of all nodes.
+    pub(crate) fn gpu_types(&self) -> BTreeSet<GpuType> {
+        self.nodes.values().map(|entry| &entry.spec.gpu_type).cloned().collect()
     }
 
     /// The nodes as a policy sees them where jobs hold this much.

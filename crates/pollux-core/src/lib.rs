@@ -14,6 +14,7 @@
 //! | `view` | the snapshot a policy is shown |
 //! | `ended` | who is over: the latest in full, all others by number |
 //! | `history` | what earlier jobs of an application taught |
+//! | `speeds` | how fast types of GPU are against each other |
 //!
 //! Pure: no files, sockets, clock, environment or ambient randomness.
 
@@ -27,6 +28,7 @@ mod ledger;
 mod restart;
 mod rounds;
 mod scheduler;
+mod speeds;
 mod view;
 
 pub use config::Config;

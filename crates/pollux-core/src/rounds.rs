@@ -92,7 +92,8 @@ impl Scheduler {
         let wake = self.wake(now);
         let jobs = self.active.iter().map(|id| (*id, &self.jobs[id]));
         let (config, ledger, groups) = (&self.config, &self.ledger, &self.groups);
-        let view = View { now, config, ledger, groups, histories: &self.histories };
+        let (histories, speeds) = (&self.histories, &self.speeds);
+        let view = View { now, config, ledger, groups, histories, speeds };
         let snapshot = view.snapshot(jobs);
         self.rounds.fault = snapshot.as_ref().err().cloned();
         let mut effects = Vec::new();

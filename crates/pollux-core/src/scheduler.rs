@@ -11,9 +11,10 @@ use crate::effect::{Effect, Generation};
 use crate::ended::Ended;
 use crate::history::Histories;
 use crate::input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
-use crate::job::{Job, JobView, Outcome, Phase};
+use crate::job::{Job, JobView, Outcome, Phase, models};
 use crate::ledger::Ledger;
 use crate::rounds::Rounds;
+use crate::speeds::{Teacher, TypeSpeeds};
 
 /// The scheduler: inputs in, effects out.
 ///
@@ -50,6 +51,7 @@ pub struct Scheduler {
     pub(crate) ledger: Ledger,
     pub(crate) groups: Vec<Group>,
     pub(crate) histories: Histories,
+    pub(crate) speeds: TypeSpeeds,
     pub(crate) rounds: Rounds,
 }
 
@@ -68,6 +70,7 @@ impl Scheduler {
             ledger: Ledger::default(),
             groups: Vec::new(),
             histories: Histories::default(),
+            speeds: TypeSpeeds::default(),
             rounds: Rounds::default(),
         }
     }
@@ -213,7 +216,15 @@ impl Scheduler {
         if let Some(application) = job.spec.application.clone().filter(|_| history) {
             self.histories.learn(&application, id, &report, is_first, sizes);
         }
-        self.live(id)?.learn(report, sizes);
+        let mut models = models(&report);
+        // With one type alone there is nothing to compare.
+        if self.ledger.gpu_types().len() > 1 {
+            let application = self.live(id)?.spec.application.clone();
+            let teacher = application.map_or(Teacher::Job(id), Teacher::Application);
+            self.speeds.learn(&teacher, &report);
+            self.speeds.fill(&teacher, &mut models);
+        }
+        self.live(id)?.learn(report, models, sizes);
         Ok(Vec::new())
     }
 }

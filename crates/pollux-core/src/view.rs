@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::history::Histories;
 use crate::job::{Job, Phase};
 use crate::ledger::Ledger;
+use crate::speeds::TypeSpeeds;
 
 /// Everything a snapshot is made of.
 pub(crate) struct View<'a> {
@@ -19,6 +20,7 @@ pub(crate) struct View<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) groups: &'a [Group],
     pub(crate) histories: &'a Histories,
+    pub(crate) speeds: &'a TypeSpeeds,
 }
 
 impl View<'_> {
@@ -37,7 +39,7 @@ impl View<'_> {
         let cluster = Cluster {
             nodes: self.ledger.nodes(&held),
             groups: self.groups.to_vec(),
-            speeds: BTreeMap::new(),
+            speeds: self.speeds.pooled(&self.ledger.gpu_types()),
         };
         Snapshot::new(cluster, jobs)
     }

@@ -45,6 +45,21 @@ impl Compute {
         self.secs_and_slope(micro_batch).0
     }
 
+    /// All times multiplied by `factor`; as it is where that gives no times.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        match self {
+            Self::Linear { alpha, beta } => Self::Linear { alpha: alpha * factor, beta: beta * factor },
+            Self::Roofline { alpha, beta, delta } => {
+                Self::Roofline { alpha: alpha * factor, beta: beta * factor, delta: *delta }
+            }
+            Self::Table(table) => {
+                let points = table.points().iter().map(|&(at, secs)| (at, secs * factor));
+                Self::Table(StepTable::new(points).unwrap_or_else(|_| table.clone()))
+            }
+        }
+    }
+
     /// Seconds, and how fast they grow with the micro-batch.
     pub(crate) fn secs_and_slope(&self, micro_batch: f64) -> (f64, f64) {
         match self {

@@ -77,6 +77,19 @@ impl PerfParams {
         Throughput::new(plan.global().0 as f64 / self.step_secs(placement, plan))
     }
 
+    /// All times multiplied by `factor`: the same work on GPUs that are so much slower.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let affine = |Affine { alpha, beta }| Affine { alpha: alpha * factor, beta: beta * factor };
+        Self {
+            grad: self.grad.scaled(factor),
+            sync_local: affine(self.sync_local),
+            sync_node: affine(self.sync_node),
+            gamma: self.gamma,
+            optimizer_step: self.optimizer_step * factor,
+        }
+    }
+
     /// Which part is not a time or an exponent, if any.
     pub fn validate(&self) -> Result<(), InvalidParams> {
         let (low, high) = EXPONENT_RANGE;

@@ -16,6 +16,8 @@ pub struct AgentReport {
     pub noise: Option<NoiseReport>,
     /// Batches the job may use.
     pub limits: BatchLimits,
+    /// The largest micro-batch on types of GPU whose memory holds less than the limits say.
+    pub micro_max: BTreeMap<GpuType, u32>,
     /// The batch it uses now.
     pub plan: Option<BatchPlan>,
     /// What the learning rate is multiplied by now.
@@ -28,6 +30,14 @@ pub struct AgentReport {
     pub most_replicas: u32,
     /// Predicted over measured time of the present configuration, less one; nothing until both are known.
     pub model_error: Option<f64>,
+}
+
+impl AgentReport {
+    /// Batches the job may use on this type of GPU.
+    pub fn limits_on(&self, gpu_type: &GpuType) -> BatchLimits {
+        let most = self.micro_max.get(gpu_type).map(|most| (*most).min(self.limits.micro_max()));
+        most.and_then(|most| self.limits.with_micro_max(most).ok()).unwrap_or(self.limits)
+    }
 }
 
 /// The noise scale, and how far to trust it.

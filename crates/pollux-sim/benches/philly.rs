@@ -10,6 +10,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 #[path = "../../pollux-model/benches/measure/mod.rs"]
+#[allow(dead_code, reason = "a whole trace is run once")]
 mod measure;
 
 use std::process::{Command, exit};

@@ -17,6 +17,7 @@ pub mod campaign;
 mod cluster;
 mod driver;
 pub mod faults;
+mod hardware;
 pub mod interference;
 mod log;
 mod metrics;
@@ -32,6 +33,7 @@ pub mod workload;
 
 pub use cluster::{ClusterShape, ShapeError};
 pub use driver::{Broken, RoundStats};
+pub use hardware::{HardwareRow, compare_hardware};
 pub use log::{Event, Kept, Log, What};
 pub use metrics::{Metrics, Spread};
 pub use outcome::{JobOutcome, Run};

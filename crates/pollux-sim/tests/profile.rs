@@ -88,6 +88,23 @@ fn a_run_that_breaks_a_limit_is_none() {
     assert_eq!(parse(SMALL).run_secs(&GpuType::new("a100"), Placement::ALONE, 20), None);
 }
 
+/// The small profile with memory for 40 samples on its one type of GPU.
+fn roomy() -> String {
+    SMALL.replace("\"t4\": {\n", "\"t4\": {\n      \"micro_max\": 40,\n")
+}
+
+#[test] // 60 samples on one GPU: three passes of 20, or two of 30, for 10 + 20 steps.
+fn a_type_can_have_more_memory() {
+    let t4 = GpuType::new("t4");
+    assert_eq!(parse(&roomy()).limits_on(&t4).micro_max(), 40);
+    assert_eq!(parse(&roomy()).run_secs(&t4, Placement::ALONE, 60), Some(180.0));
+    assert_eq!(parse(&roomy()).run_secs(&t4, Placement::new(1, 2).unwrap(), 60), Some(105.0));
+    assert_eq!(write_profile(&parse(&roomy())), roomy());
+    let error = parse_profile(Path::new("small.json"), &roomy().replace("40,\n", "9,\n")).unwrap_err();
+    let start = "small.json: `step_times.t4.micro_max`: ";
+    assert!(error.to_string().starts_with(start), "{error}");
+}
+
 #[test]
 fn writing_is_the_inverse_of_reading() {
     assert_eq!(write_profile(&parse(SMALL)), SMALL);

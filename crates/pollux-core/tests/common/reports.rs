@@ -41,6 +41,7 @@ pub fn report_of(progress: f64, secs_per_sample: f64, most_replicas: u32) -> Age
         fits: BTreeMap::from([(GpuType::new("t4"), fit)]),
         noise: Some(noise),
         limits: BatchLimits::new(100, 1_600, 10, 400).unwrap(),
+        micro_max: BTreeMap::new(),
         plan: None,
         learning_rate_factor: 1.0,
         progress,

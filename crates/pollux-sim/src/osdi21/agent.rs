@@ -111,6 +111,7 @@ impl ArtifactAgent {
             fits,
             noise,
             limits: limits.accumulating_alone(),
+            micro_max: BTreeMap::new(),
             plan: placement.and_then(|placement| BatchPlan::even(placement, atomic, accum_steps)),
             learning_rate_factor: 1.0,
             progress: job.progress(),

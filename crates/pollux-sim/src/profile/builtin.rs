@@ -6,9 +6,10 @@ use std::sync::{Arc, LazyLock};
 use super::Profile;
 use super::format::parse_profile;
 
-/// The paper's six applications on T4 GPUs, by name: bert, cifar10, deepspeech2, imagenet, ncf, yolov3.
+/// The paper's six applications by name: bert, cifar10, deepspeech2, imagenet, ncf, yolov3.
 ///
-/// Made from the authors' measurements by the example `make_profiles`; each names its source.
+/// On T4 from the authors' measurements, on `rtx`, `a100`, `v100` and `quadro` from fitted parameters, by the example
+/// `make_profiles`; each names its sources. `ncf` is not known on `v100`.
 ///
 /// ```
 /// let names: Vec<String> = pollux_sim::profile::builtin().iter().map(|profile| profile.name().to_owned()).collect();

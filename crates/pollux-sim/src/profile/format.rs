@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::application::Profile;
+use super::application::{Memory, Profile};
 use super::error::{FieldProblem, ProfileError, Within, within};
 use super::step_times::{Shape, StepTimes};
 use super::training::Training;
@@ -99,7 +99,9 @@ fn write_to(text: &mut String, profile: &Profile) -> fmt::Result {
     let types = profile.gpu_types().filter_map(|gpu_type| Some((gpu_type, profile.step_times(gpu_type)?)));
     let types = types.map(|(gpu_type, times)| {
         let shapes = lines(times.shapes().map(shape_line), 6);
-        format!("    {}: {{\n      \"shapes\": {shapes}\n    }}", quoted(gpu_type.name()))
+        let micro_max = profile.own_micro_max(gpu_type);
+        let micro_max = micro_max.map_or_else(String::new, |most| format!("      \"micro_max\": {most},\n"));
+        format!("    {}: {{\n{micro_max}      \"shapes\": {shapes}\n    }}", quoted(gpu_type.name()))
     });
     let types: Vec<String> = types.collect();
     writeln!(text, "  \"step_times\": {{\n{}\n  }}\n}}", types.join(",\n"))
@@ -208,6 +210,8 @@ pub(super) struct DraftNoise {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DraftTimes {
+    #[serde(default)]
+    pub(super) micro_max: Option<u32>,
     pub(super) shapes: Vec<DraftShape>,
 }
 
@@ -229,14 +233,21 @@ impl Draft {
         let DraftNoise { batches, epochs } = self.work.noise_scales;
         let training = Training::new(self.work.epoch_ends, batches, epochs)
             .map_err(|problem| within("work", problem))?;
-        let mut step_times = BTreeMap::new();
+        let (mut step_times, mut micro_max) = (BTreeMap::new(), BTreeMap::new());
         for (gpu_type, times) in self.step_times {
-            let times = times.check().map_err(|problem| {
-                within("step_times", within(gpu_type.as_str(), within("shapes", problem)))
-            })?;
-            step_times.insert(GpuType::new(&gpu_type), times);
+            let at = |key: &str, problem: Within| {
+                within("step_times", within(gpu_type.as_str(), within(key, problem)))
+            };
+            let name = GpuType::new(&gpu_type);
+            if let Some(most) = times.micro_max {
+                let own = limits.with_micro_max(most);
+                own.map_err(|error| at("micro_max", FieldProblem::from(error).into()))?;
+                micro_max.insert(name.clone(), most);
+            }
+            step_times.insert(name, times.check().map_err(|problem| at("shapes", problem))?);
         }
-        Profile::new(self.name, self.source, limits, self.restart_secs, step_times, training)
+        let memory = Memory { limits, micro_max };
+        Profile::new(self.name, self.source, memory, self.restart_secs, step_times, training)
     }
 }
 

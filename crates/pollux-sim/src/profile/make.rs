@@ -18,7 +18,7 @@ use crate::osdi21::{Limits, StepTime, Validation};
 const MOST_RUNGS: usize = 6;
 
 /// Significant digits of step times: far finer than they repeat from run to run.
-const TIME_DIGITS: usize = 4;
+pub(super) const TIME_DIGITS: usize = 4;
 
 /// Significant digits of noise scales, which are rough estimates.
 const NOISE_DIGITS: usize = 3;
@@ -94,7 +94,10 @@ pub fn make_profile(folder: &Path, request: &MakeRequest) -> Result<Profile, Pro
         batch: DraftBatch { initial: first.batch.into(), max: last.batch.into(), micro_min, micro_max },
         restart_secs: request.restart_secs,
         work: make_work(&runs, first.batch, request.max_epochs),
-        step_times: BTreeMap::from([(request.gpu_type.name().to_owned(), DraftTimes { shapes })]),
+        step_times: BTreeMap::from([(
+            request.gpu_type.name().to_owned(),
+            DraftTimes { micro_max: None, shapes },
+        )]),
     };
     draft.check().map_err(|problem| problem.of(folder))
 }
@@ -179,7 +182,7 @@ fn make_work(runs: &[Validation], initial: u32, max_epochs: Option<usize>) -> Dr
 }
 
 /// The nearest number of so many significant digits.
-fn round_to(value: f64, digits: usize) -> f64 {
+pub(super) fn round_to(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }
 

@@ -7,7 +7,7 @@
 //! | what is a step worth, and when is the work done? | [`Training`] |
 //! | how is it written down? | [`parse_profile`], [`write_profile`]; `docs/reference/application-profile.md` |
 //! | how long does it take on the nodes of a cluster? | [`PackedOn`] |
-//! | where do profiles come from? | [`builtin`], [`read_profiles`], [`make_profile`] from measurements |
+//! | where do profiles come from? | [`builtin`], [`read_profiles`], [`make_profile`] from measurements, [`add_fitted`] from parameters |
 //!
 //! ```
 //! use pollux_model::{GpuType, Placement};
@@ -21,6 +21,7 @@
 mod application;
 mod builtin;
 mod error;
+mod fitted;
 mod format;
 mod make;
 mod packed;
@@ -30,6 +31,7 @@ mod training;
 pub use application::Profile;
 pub use builtin::builtin;
 pub use error::{FieldProblem, ProfileError};
+pub use fitted::{FITTED_SOURCE, FittedType, add_fitted, read_fitted};
 pub use format::{parse_profile, read_profile, read_profiles, write_profile};
 pub use make::{MakeRequest, make_profile};
 pub use packed::PackedOn;

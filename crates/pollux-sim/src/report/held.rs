@@ -79,7 +79,7 @@ pub fn gantt(title: &str, run: &Run, cluster: &ClusterShape) -> Gantt {
                 let lanes = nodes.take(row, share.n_replicas(), *job);
                 held.extend(lanes.into_iter().map(|lanes| (row, lanes, last)));
             }
-        } else if matches!(what, What::Stopped | What::Finished)
+        } else if matches!(what, What::Stopped | What::Failed | What::Finished)
             && let Some(held) = open.remove(job)
         {
             close(&mut nodes, *job, held, last);

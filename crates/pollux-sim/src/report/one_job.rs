@@ -50,7 +50,7 @@ fn moments(job: JobId, run: &Run) -> Vec<Moment> {
         } else if let What::Batch { global, efficiency } = what {
             last_batch = (*global as f64, *efficiency);
             (now.batch, now.efficiency) = last_batch;
-        } else if matches!(what, What::Stopped | What::Finished) {
+        } else if matches!(what, What::Stopped | What::Failed | What::Finished) {
             (now.gpus, now.batch, now.efficiency) = (0.0, f64::NAN, f64::NAN);
         }
         moments.push(now);

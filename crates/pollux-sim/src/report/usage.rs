@@ -47,7 +47,7 @@ impl Usage {
                 now.trains = true;
             } else if let What::Batch { efficiency, .. } = what {
                 now.efficiency = Some(*efficiency);
-            } else if matches!(what, What::Stopped | What::Finished) {
+            } else if matches!(what, What::Stopped | What::Failed | What::Finished) {
                 now = Holder { gpus: 0.0, trains: false, ..before };
             } else {
                 continue;

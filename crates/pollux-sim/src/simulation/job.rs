@@ -84,10 +84,14 @@ impl SimJob {
     ) -> Self {
         let config = AgentConfig { history, ..AgentConfig::new(limits) };
         let settings = config.settings.clone();
+        let mut agent = Agent::new(config);
+        for gpu_type in profile.gpu_types() {
+            agent.limit_micro_batch(gpu_type, profile.limits_on(gpu_type).micro_max());
+        }
         Self {
             profile,
             scale,
-            agent: Agent::new(config),
+            agent,
             settings,
             progress: 0.0,
             epoch: 0,

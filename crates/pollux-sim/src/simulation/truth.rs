@@ -29,6 +29,29 @@ pub(super) fn alone_secs(
     }
 }
 
+/// The same on so many GPUs of each type that the job may use, as one speed: the mean of its speeds on them, weighted by
+/// how many GPUs of each there are. So the policy's own fair share is counted.
+pub(super) fn fair_secs(
+    profile: &Arc<Profile>,
+    limits: BatchLimits,
+    cluster: &ClusterShape,
+    gpus: u32,
+    restart: Duration,
+) -> Option<f64> {
+    let (mut speed, mut weight, mut n_types, mut last) = (0.0, 0.0, 0, None);
+    for gpu_type in cluster.gpu_types().iter().filter(|gpu_type| profile.step_times(gpu_type).is_some()) {
+        let pool = cluster.gpus_of(gpu_type);
+        let most = profile.max_gpus(gpu_type).min(limits.max_replicas()).min(pool);
+        let placement = Placement::packed(gpus.min(most).max(1), cluster.largest_node(gpu_type))?;
+        let secs = alone_secs(profile, limits, gpu_type, placement, restart)?;
+        speed += f64::from(pool) / secs;
+        weight += f64::from(pool);
+        (n_types, last) = (n_types + 1, Some(secs));
+    }
+    // One type needs no mean, nor its rounding.
+    if n_types == 1 { last } else { (speed > 0.0).then(|| weight / speed) }
+}
+
 /// What a policy with an oracle is told of one application at one batch.
 #[derive(Clone, Debug)]
 pub(super) struct Foresight {
@@ -98,7 +121,7 @@ fn true_steps(profile: &Profile, limits: &BatchLimits, gpu_type: &GpuType, gpus_
     let step_secs = |gpus: u32| {
         let placement = Placement::packed(gpus, gpus_per_node)?;
         let share = batch.div_ceil(u64::from(gpus));
-        let passes = share.div_ceil(u64::from(limits.micro_max())).max(1);
+        let passes = share.div_ceil(u64::from(profile.limits_on(gpu_type).micro_max())).max(1);
         let micro = u32::try_from(share.div_ceil(passes)).ok()?;
         let time = profile.step_time(gpu_type, placement, micro)?;
         Some(time.iteration_secs(u32::try_from(passes - 1).ok()?))

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pollux_core::{Config, Effect, Generation, Input, JobSpec};
-use pollux_model::{Allocation, BatchLimits, GlobalBatch, GpuType, JobId, NodeId, Placement, Timestamp};
+use pollux_model::{Allocation, BatchLimits, GlobalBatch, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::{AnyPolicy, Request, Seed};
 
 use super::SimulationError;
 use super::guide::{Guide, Milestone, Order};
 use super::job::{SimJob, Slowed};
 use super::options::{Options, RestartCost};
-use super::truth::{Foresight, alone_secs};
+use super::truth::{Foresight, fair_secs};
 use crate::driver::{Broken, Driver, index_of, job_id};
 use crate::faults::Befalls;
 use crate::interference::slowed;
@@ -479,11 +479,7 @@ impl<'a> World<'a> {
             let batch = if adapts { 0 } else { member.submission.batch };
             let key = (member.submission.application.as_str(), batch, gpus);
             let alone: &mut Option<f64> = known.entry(key).or_insert_with(|| {
-                let gpu_type = main_type(options, &member.profile)?;
-                let most = member.profile.max_gpus(&gpu_type).min(member.limits.max_replicas());
-                let placement =
-                    Placement::packed(gpus.min(most).max(1), options.cluster.largest_node(&gpu_type))?;
-                alone_secs(&member.profile, member.limits, &gpu_type, placement, member.restart)
+                fair_secs(&member.profile, member.limits, &options.cluster, gpus, member.restart)
             });
             // More work of the same kind takes that much longer; there is one restart all the same.
             let restart = member.restart.as_secs_f64();
@@ -511,7 +507,7 @@ fn member(
         let types = options.cluster.gpu_types().iter().map(ToString::to_string).collect();
         return Err(SimulationError::NoStepTimes { job, application, types });
     }
-    let limits = *profile.limits();
+    let limits = profile.limits_among(&options.cluster.gpu_types());
     let batch = submission.batch;
     let limits = if adapts { Some(limits) } else { limits.within(GlobalBatch(batch), GlobalBatch(batch)) };
     let limits = limits.ok_or(SimulationError::NoSuchBatch { job, application, batch })?;
