@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use pollux_policy::{Cadence, Seed};
 
+use crate::scaler::Scaler;
+
 /// How a scheduler goes about its rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -21,6 +23,8 @@ pub struct Config {
     pub longest_back_off: Duration,
     /// Jobs whose record is kept after their end, the latest ones. Of all others it is remembered that they were there.
     pub remember_ended: usize,
+    /// How the size of the cluster is chosen; if not at all, pools stay as they are.
+    pub scaler: Option<Scaler>,
 }
 
 impl Default for Config {
@@ -34,6 +38,7 @@ impl Default for Config {
             back_off: Duration::from_secs(10),
             longest_back_off: Duration::from_mins(5),
             remember_ended: 10_000,
+            scaler: None,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Everything the scheduler can ask of the world.
 
-use pollux_model::{Allocation, JobId, Timestamp};
+use pollux_model::{Allocation, JobId, NodeId, Timestamp};
 use pollux_policy::{Seed, Snapshot};
+
+use crate::scaler::{PoolId, SizeId, SizeQuestion};
 
 /// Which start of a job: counts from 1. What is said of an older one comes too late to matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +42,27 @@ pub enum Effect {
         generation: Generation,
         /// The GPUs.
         allocation: Allocation,
+    },
+    /// Choose how many nodes to have: [`SizeQuestion::answer`] does; answered by
+    /// [`Input::SizeReady`](crate::Input::SizeReady).
+    Size {
+        /// The question's number.
+        id: SizeId,
+        /// The question.
+        question: Box<SizeQuestion>,
+    },
+    /// Get nodes of a pool; answered by [`Input::PoolNodeJoined`](crate::Input::PoolNodeJoined) for each, or
+    /// [`Input::GrowFailed`](crate::Input::GrowFailed).
+    Grow {
+        /// The pool.
+        pool: PoolId,
+        /// How many.
+        nodes: u32,
+    },
+    /// Give a node back, which nobody holds; answered by [`Input::NodeLost`](crate::Input::NodeLost) when it is gone.
+    Release {
+        /// The node.
+        node: NodeId,
     },
     /// Say [`Input::Tick`](crate::Input::Tick) at this time, or later. An earlier wish stays valid.
     WakeAt(Timestamp),

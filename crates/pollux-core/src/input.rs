@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pollux_model::{AgentReport, GpuType, JobId, NodeId};
+use pollux_model::{AgentReport, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::{Group, GroupId, NodeState, Plan, Priority, Request, SnapshotError};
 
 use crate::effect::{CycleId, Generation};
+use crate::scaler::{Pool, PoolId, SizeId, Sizes};
 
 /// Something that happened. A closed set: read it to know what wakes the scheduler.
 #[derive(Clone, Debug)]
@@ -35,6 +36,16 @@ pub enum Input {
     NodeUsedByOthers(NodeId, u32),
     /// A machine is gone with all that ran there.
     NodeLost(NodeId),
+    /// The pools that nodes can be had from, all of them.
+    PoolsSet(Vec<Pool>),
+    /// A machine of a pool is there, asked for or not.
+    PoolNodeJoined(NodeId, PoolId),
+    /// So many of the machines that were asked for do not come.
+    GrowFailed(PoolId, u32),
+    /// A machine will be taken back at this time.
+    NodeReclaimed(NodeId, Timestamp),
+    /// The answer to [`Effect::Size`](crate::Effect::Size).
+    SizeReady(SizeId, Sizes),
     /// The groups of jobs, all of them.
     GroupsSet(Vec<Group>),
     /// The answer to [`Effect::Solve`](crate::Effect::Solve).
@@ -158,6 +169,28 @@ pub enum Refused {
     /// A plan nobody waits for.
     #[error("no plan is awaited for round {0:?}")]
     UnknownCycle(CycleId),
+    /// No such pool.
+    #[error("there is no pool {0:?}")]
+    UnknownPool(PoolId),
+    /// A pool of that name is listed before, or still has nodes and is not listed.
+    #[error("pool {0:?} is listed twice, or left out while it has nodes")]
+    PoolInUse(PoolId),
+    /// A price that is none.
+    #[error("the price of pool {0:?} must be a number from 0 on")]
+    BadPrice(PoolId),
+    /// Fewest nodes above most.
+    #[error("pool {pool:?} is to have at least {least} nodes but at most {most}")]
+    LeastAboveMost {
+        /// The pool.
+        pool: PoolId,
+        /// Fewest.
+        least: u32,
+        /// Most.
+        most: u32,
+    },
+    /// Sizes nobody waits for.
+    #[error("no answer is awaited to question {0:?}")]
+    UnknownQuestion(SizeId),
     /// A number that must be positive is not.
     #[error("`{0}` must be a positive number")]
     NotPositive(&'static str),

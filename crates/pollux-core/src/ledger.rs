@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pollux_model::{Allocation, GpuType, NodeId};
+use pollux_model::{Allocation, GpuType, NodeId, Timestamp};
 use pollux_policy::{Node, NodeState};
 
 use crate::input::NodeSpec;
+use crate::scaler::{Leaving, PoolId};
 
 /// Every node with the number of its GPUs that have a holder. A GPU is free only when its last holder is gone.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,25 @@ struct Entry {
     state: NodeState,
     others: u32,
     held: u32,
+    /// The pool it was bought from, and when it came.
+    of_pool: Option<(PoolId, Timestamp)>,
+    /// Why it is on its way out, if it is.
+    leaving: Option<Leaving>,
+}
+
+impl Entry {
+    /// Who is on its way out empties, whatever else was said of it.
+    fn state(&self) -> NodeState {
+        if self.leaving.is_some() { NodeState::Draining } else { self.state }
+    }
+}
+
+/// A node that is of a pool, or on its way out.
+pub(crate) struct Member {
+    pub(crate) node: NodeId,
+    pub(crate) of_pool: Option<(PoolId, Timestamp)>,
+    pub(crate) leaving: Option<Leaving>,
+    pub(crate) held: u32,
 }
 
 impl Ledger {
@@ -28,9 +48,25 @@ impl Ledger {
         self.nodes.contains_key(&node)
     }
 
-    pub(crate) fn join(&mut self, node: NodeId, spec: NodeSpec) {
-        self.nodes.insert(node, Entry { spec, state: NodeState::Ready, others: 0, held: 0 });
+    pub(crate) fn join(&mut self, node: NodeId, spec: NodeSpec, of_pool: Option<(PoolId, Timestamp)>) {
+        let (state, leaving) = (NodeState::Ready, None);
+        self.nodes.insert(node, Entry { spec, state, others: 0, held: 0, of_pool, leaving });
         self.measure();
+    }
+
+    pub(crate) fn set_leaving(&mut self, node: NodeId, leaving: Option<Leaving>) {
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            entry.leaving = leaving;
+        }
+    }
+
+    /// Nodes that are of a pool, or on their way out.
+    pub(crate) fn members(&self) -> impl Iterator<Item = Member> {
+        let all = self.nodes.iter().map(|(&node, entry)| {
+            let &Entry { of_pool, leaving, held, .. } = entry;
+            Member { node, of_pool, leaving, held }
+        });
+        all.filter(|member| member.of_pool.is_some() || member.leaving.is_some())
     }
 
     pub(crate) fn lose(&mut self, node: NodeId) {
@@ -63,7 +99,7 @@ impl Ledger {
     /// The type of these GPUs: whole ones, all of one type, on nodes that jobs may come to. None if they are not.
     pub(crate) fn open_type(&self, allocation: &Allocation) -> Option<&GpuType> {
         let mut types = allocation.iter().map(|(node, share)| {
-            let is_open = |entry: &&Entry| entry.state == NodeState::Ready && share.is_whole();
+            let is_open = |entry: &&Entry| entry.state() == NodeState::Ready && share.is_whole();
             self.nodes.get(&node).filter(is_open).map(|entry| &entry.spec.gpu_type)
         });
         let first = types.next()??;
@@ -107,7 +143,7 @@ impl Ledger {
                 gpus: entry.spec.gpus,
                 // Others may have come to where a job of ours still is.
                 others: entry.others.min(left),
-                state: entry.state,
+                state: entry.state(),
             }
         };
         self.nodes.iter().map(node).collect()

@@ -13,6 +13,7 @@
 //! | `ledger` | who holds which GPUs; a GPU is free only when its last holder is gone |
 //! | `view` | the snapshot a policy is shown |
 //! | `ended` | who is over: the latest in full, all others by number |
+//! | `scaler` | how many nodes to have: bought, drained and given back |
 //! | `history` | what earlier jobs of an application taught |
 //! | `speeds` | how fast types of GPU are against each other |
 //!
@@ -27,6 +28,7 @@ mod job;
 mod ledger;
 mod restart;
 mod rounds;
+mod scaler;
 mod scheduler;
 mod speeds;
 mod view;
@@ -35,4 +37,5 @@ pub use config::Config;
 pub use effect::{CycleId, Effect, Generation};
 pub use input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
 pub use job::{Explanation, JobView, Outcome, Phase};
+pub use scaler::{Pool, PoolId, PoolNow, ScaleRule, Scaler, SizeId, SizeQuestion, Sizes};
 pub use scheduler::Scheduler;

@@ -23,6 +23,8 @@ pub(crate) struct Rounds {
     pub(crate) began: Option<Timestamp>,
     /// Something happened since.
     pub(crate) is_stale: bool,
+    /// The next plan cannot wait for its time.
+    pub(crate) is_urgent: bool,
     /// When the tick of the next round was asked for; it may come late.
     pub(crate) wake_at: Option<Timestamp>,
     pub(crate) carried: Carried,
@@ -43,7 +45,7 @@ impl Scheduler {
 
     /// Asks to be woken for the next round, if anybody is there for it.
     fn wake(&mut self, now: Timestamp) -> Option<Effect> {
-        if self.active.is_empty() {
+        if self.active.is_empty() && !self.is_restless() {
             return None;
         }
         let every = u64::try_from(self.config.cadence.every.as_micros()).unwrap_or(u64::MAX).max(1);
@@ -83,10 +85,14 @@ impl Scheduler {
     }
 
     /// Asks for a plan, if there is anybody to plan for.
-    fn solve(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(crate) fn solve(&mut self, now: Timestamp) -> Vec<Effect> {
         self.rounds.wake_at = self.rounds.wake_at.filter(|at| *at > now);
+        self.rounds.is_urgent = false;
         if self.active.is_empty() {
-            return Vec::new();
+            if self.is_restless() {
+                self.rounds.began = Some(now);
+            }
+            return self.wake(now).into_iter().collect();
         }
         self.rounds.began = Some(now);
         let wake = self.wake(now);
@@ -102,6 +108,7 @@ impl Scheduler {
             self.rounds.latest = cycle;
             self.rounds.awaited = Some((cycle, now));
             self.rounds.is_stale = false;
+            effects.extend(self.look(now, &snapshot));
             let snapshot = Box::new(snapshot.carrying(self.rounds.carried.clone()));
             effects.push(Effect::Solve { cycle, snapshot, seed: mixed(self.config.seed, cycle) });
         }
@@ -147,7 +154,7 @@ impl Scheduler {
             effects.extend(self.ask_to_leave(now, id));
         }
         effects.extend(self.start_waiting(now));
-        if self.config.cadence.on_events && self.rounds.is_stale {
+        if self.rounds.is_urgent || self.config.cadence.on_events && self.rounds.is_stale {
             effects.extend(self.solve(now));
         }
         Ok(effects)
@@ -260,6 +267,6 @@ fn take(room: &mut BTreeMap<NodeId, u32>, allocation: &Allocation) {
 }
 
 /// A round's own seed: neighbours in number are no neighbours in seed.
-fn mixed(seed: Seed, cycle: CycleId) -> Seed {
+pub(crate) fn mixed(seed: Seed, cycle: CycleId) -> Seed {
     Seed(scramble(seed.0 ^ cycle.0.wrapping_mul(GOLDEN)))
 }

@@ -14,6 +14,7 @@ use crate::input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
 use crate::job::{Job, JobView, Outcome, Phase, models};
 use crate::ledger::Ledger;
 use crate::rounds::Rounds;
+use crate::scaler::{Fleet, PoolId};
 use crate::speeds::{Teacher, TypeSpeeds};
 
 /// The scheduler: inputs in, effects out.
@@ -53,6 +54,7 @@ pub struct Scheduler {
     pub(crate) histories: Histories,
     pub(crate) speeds: TypeSpeeds,
     pub(crate) rounds: Rounds,
+    pub(crate) fleet: Fleet,
 }
 
 pub(crate) type Effects = Result<Vec<Effect>, Refused>;
@@ -72,6 +74,7 @@ impl Scheduler {
             histories: Histories::default(),
             speeds: TypeSpeeds::default(),
             rounds: Rounds::default(),
+            fleet: Fleet::default(),
         }
     }
 
@@ -79,7 +82,7 @@ impl Scheduler {
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Effects {
         // Clocks are set back now and then; nothing here goes back with them.
         let now = self.now.max(now);
-        let effects = match input {
+        let mut effects = match input {
             Input::JobSubmitted(id, spec) => self.submit(now, id, spec),
             Input::JobEdited(id, edit) => self.edit(now, id, &edit),
             Input::JobCancelled(id) => self.cancel(now, id),
@@ -88,7 +91,7 @@ impl Scheduler {
             Input::JobStopped(id, generation) => self.stopped(now, id, generation),
             Input::JobFinished(id, generation) => self.finished(now, id, generation),
             Input::JobFailed(id, generation) => self.failed(now, id, generation),
-            Input::NodeJoined(node, spec) => self.join(now, node, spec),
+            Input::NodeJoined(node, spec) => self.join(now, node, spec, None),
             Input::NodeStateSet(node, state) => {
                 self.known_node(node)?;
                 self.ledger.set_state(node, state);
@@ -102,11 +105,17 @@ impl Scheduler {
                 Ok(self.after_release(now))
             }
             Input::NodeLost(node) => self.lose(now, node),
+            Input::PoolsSet(pools) => self.set_pools(now, pools),
+            Input::PoolNodeJoined(node, pool) => self.join_pool(now, node, pool),
+            Input::GrowFailed(pool, nodes) => self.grow_failed(now, pool, nodes),
+            Input::NodeReclaimed(node, deadline) => self.reclaim(now, node, deadline),
+            Input::SizeReady(id, sizes) => self.resize(id, &sizes),
             Input::GroupsSet(groups) => self.set_groups(now, groups),
             Input::PlanReady(cycle, plan) => self.carry_out(now, cycle, plan),
             Input::Tick => Ok(self.tick(now)),
         }?;
         self.now = now;
+        effects.extend(self.tend(now));
         Ok(effects)
     }
 
@@ -152,7 +161,7 @@ impl Scheduler {
         if job.has_ended() { Err(Refused::Ended(id)) } else { Ok(job) }
     }
 
-    fn known_node(&self, node: NodeId) -> Result<(), Refused> {
+    pub(crate) fn known_node(&self, node: NodeId) -> Result<(), Refused> {
         if self.ledger.contains(node) { Ok(()) } else { Err(Refused::UnknownNode(node)) }
     }
 }
@@ -209,7 +218,7 @@ impl Scheduler {
     }
 
     fn report(&mut self, id: JobId, report: AgentReport) -> Effects {
-        let sizes = self.ledger.sizes();
+        let sizes = self.sizes();
         let history = self.config.history;
         let job = self.live(id)?;
         let is_first = job.report.is_none();
@@ -351,14 +360,20 @@ impl Scheduler {
 
 /// What becomes of nodes and groups.
 impl Scheduler {
-    fn join(&mut self, now: Timestamp, node: NodeId, spec: NodeSpec) -> Effects {
+    pub(crate) fn join(
+        &mut self,
+        now: Timestamp,
+        node: NodeId,
+        spec: NodeSpec,
+        pool: Option<PoolId>,
+    ) -> Effects {
         if self.ledger.contains(node) {
             return Err(Refused::KnownNode(node));
         }
         let NodeSpec { gpu_type, gpus } = spec.clone();
         let shown = Node { id: node, gpu_type, gpus, others: 0, state: NodeState::Ready };
         Snapshot::<()>::new(Cluster { nodes: vec![shown], ..Cluster::default() }, Vec::new())?;
-        self.ledger.join(node, spec);
+        self.ledger.join(node, spec, pool.map(|pool| (pool, now)));
         Ok(self.happened(now))
     }
 

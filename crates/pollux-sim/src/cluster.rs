@@ -43,6 +43,11 @@ impl ClusterShape {
         Self { pools: vec![(n_nodes, NodeSpec { gpu_type: gpu_type.clone(), gpus })] }
     }
 
+    /// So many nodes of each kind.
+    pub(crate) fn of_pools(pools: Vec<(u32, NodeSpec)>) -> Self {
+        Self { pools }
+    }
+
     /// The nodes, one after the other.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeSpec> {
         self.pools.iter().flat_map(|(n_nodes, spec)| (0..*n_nodes).map(move |_| spec))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pollux_core::{Config, Effect, Generation, Input, Scheduler};
+use pollux_core::{Config, Effect, Generation, Input, PoolId, Scheduler};
 use pollux_model::{Allocation, JobId, NodeId, Timestamp};
 use pollux_policy::{AnyPolicy, Limit, Oracle, Terms};
 
@@ -41,6 +41,16 @@ pub enum Broken {
         done: f64,
         /// To do.
         needed: f64,
+    },
+    /// A node was given back while a job was there.
+    #[error("at {at} s node {node} is given back while {held} of its GPUs are held")]
+    StillHeld {
+        /// When.
+        at: f64,
+        /// Which node.
+        node: u32,
+        /// GPUs held.
+        held: u32,
     },
     /// The scheduler refused what happened.
     #[error("at {at} s the scheduler refused an event: {why}")]
@@ -100,7 +110,17 @@ impl<'p> Driver<'p> {
         cluster: &ClusterShape,
         kept: Kept,
     ) -> Result<Self, Broken> {
-        let mut driver = Self {
+        let mut driver = Self::without_nodes(config, policy, kept);
+        for (node, spec) in (0..).map(NodeId).zip(cluster.nodes()) {
+            driver.audit.nodes.insert(node, (spec.gpus, 0));
+            driver.tell(Timestamp::ZERO, Input::NodeJoined(node, spec.clone()), &|_| None)?;
+        }
+        Ok(driver)
+    }
+
+    /// Of a cluster whose nodes have yet to come.
+    pub(crate) fn without_nodes(config: Config, policy: &'p dyn AnyPolicy, kept: Kept) -> Self {
+        Self {
             scheduler: Scheduler::new(config),
             policy,
             audit: Audit::default(),
@@ -109,11 +129,7 @@ impl<'p> Driver<'p> {
             rounds: RoundStats::default(),
             impossible: Vec::new(),
             anybody_runs: true,
-        };
-        for (node, spec) in (0..).map(NodeId).zip(cluster.nodes()) {
-            driver.tell(Timestamp::ZERO, Input::NodeJoined(node, spec.clone()), &|_| None)?;
         }
-        Ok(driver)
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {
@@ -148,6 +164,13 @@ impl<'p> Driver<'p> {
                         let what = What::Started { allocation: allocation.clone(), why };
                         self.log.push(self.kept, Event { at: now, job, what });
                         asked.push(Effect::Start { job, generation, allocation });
+                    }
+                    Effect::Size { id, question } => {
+                        open.push(Input::SizeReady(id, question.answer(self.policy)));
+                    }
+                    Effect::Release { node } => {
+                        self.audit.release(now, node)?;
+                        asked.push(Effect::Release { node });
                     }
                     other => asked.push(other),
                 }
@@ -194,7 +217,7 @@ impl<'p> Driver<'p> {
                 self.audit.submitted.remove(job);
                 (*job, What::Finished)
             }
-            _ => return,
+            other => return self.audit.nodes_changed(other),
         };
         self.log.push(self.kept, Event { at, job, what });
     }
@@ -224,9 +247,35 @@ struct Audit {
     nodes: BTreeMap<NodeId, (u32, u32)>,
     holders: BTreeMap<JobId, Allocation>,
     submitted: BTreeMap<JobId, Timestamp>,
+    /// GPUs of a node of each pool.
+    pools: BTreeMap<PoolId, u32>,
 }
 
 impl Audit {
+    /// Nodes that come and go while the cluster runs.
+    fn nodes_changed(&mut self, input: &Input) {
+        match input {
+            Input::PoolsSet(pools) => {
+                self.pools = pools.iter().map(|pool| (pool.id, pool.node.gpus)).collect();
+            }
+            Input::PoolNodeJoined(node, pool) => {
+                self.nodes.insert(*node, (self.pools.get(pool).copied().unwrap_or(0), 0));
+            }
+            Input::NodeLost(node) => _ = self.nodes.remove(node),
+            _ => {}
+        }
+    }
+
+    /// A node is given back: nobody may be there.
+    fn release(&self, now: Timestamp, node: NodeId) -> Result<(), Broken> {
+        match self.nodes.get(&node) {
+            Some((_, held)) if *held > 0 => {
+                Err(Broken::StillHeld { at: now.as_secs_f64(), node: node.0, held: *held })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn start(&mut self, now: Timestamp, job: JobId, allocation: &Allocation) -> Result<(), Broken> {
         let at = now.as_secs_f64();
         if self.submitted.get(&job).is_none_or(|submitted| *submitted > now) {
@@ -304,6 +353,18 @@ mod tests {
         assert_eq!(start(&mut audit, 9, 1, &[(0, 1)]), early(9.0, 1));
         assert_eq!(start(&mut audit, 99, 3, &[(0, 1)]), early(99.0, 3));
         assert_eq!(start(&mut audit, 10, 1, &[(0, 4), (1, 4)]), Ok(()));
+    }
+
+    #[test]
+    fn a_node_is_given_back_by_nobody_but_the_last() {
+        let mut audit = audit();
+        assert_eq!(start(&mut audit, 10, 1, &[(0, 3)]), Ok(()));
+        let now = Timestamp::from_secs(20);
+        assert_eq!(audit.release(now, NodeId(0)), Err(Broken::StillHeld { at: 20.0, node: 0, held: 3 }));
+        audit.leave(JobId(1));
+        assert_eq!(audit.release(now, NodeId(0)), Ok(()));
+        audit.nodes_changed(&Input::NodeLost(NodeId(0)));
+        assert!(start(&mut audit, 20, 1, &[(0, 1)]).is_err());
     }
 
     #[test]

@@ -11,9 +11,14 @@
 //! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
 //! | [`report`] | what became of a campaign, as a page of tables and charts |
 //! | [`random`] | seeded random numbers, a stream for each purpose |
+//! | [`autoscale`] | the paper's comparison of cluster sizes by goodput and by throughput |
+//! | [`cloud`] | clusters of rented nodes: prices, delays, reclaims, sizes that follow the jobs |
 //! | `driver` | the shell around the scheduler, and the laws no run may break |
 
+pub mod autoscale;
+mod bill;
 pub mod campaign;
+pub mod cloud;
 mod cluster;
 mod driver;
 pub mod faults;
@@ -31,6 +36,7 @@ pub mod sweep;
 pub mod traces;
 pub mod workload;
 
+pub use bill::{NodeBill, PoolBill, SizeChange};
 pub use cluster::{ClusterShape, ShapeError};
 pub use driver::{Broken, RoundStats};
 pub use hardware::{HardwareRow, compare_hardware};

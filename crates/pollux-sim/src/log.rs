@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use pollux_core::Explanation;
 use pollux_model::{Allocation, JobId, Timestamp};
 
+use crate::bill::NodeBill;
 use crate::faults::NodeEvent;
 
 /// Everything that happened to the jobs of a run. The same run gives the same text, byte for byte.
@@ -14,6 +15,8 @@ pub struct Log {
     pub events: Vec<Event>,
     /// What befell the nodes, by time.
     pub nodes: Vec<NodeEvent>,
+    /// Rented nodes and what they cost; empty where none are.
+    pub bill: NodeBill,
 }
 
 /// What of a run is kept in its log. Long runs of many jobs need not hold what nobody is going to read.

@@ -1,5 +1,6 @@
 //! How well a run went, in figures, and how far the figures of several runs lie apart.
 
+use crate::bill::NodeBill;
 use crate::outcome::{JobOutcome, Run};
 
 /// The figures of a run; as `Metrics<Spread>`, those of several.
@@ -43,10 +44,14 @@ pub struct Metrics<T = f64> {
     pub failures: T,
     /// GPU-seconds of training that were lost that way, and done again.
     pub redone_gpu_secs: T,
+    /// What rented nodes cost; none if none are.
+    pub cost: Option<T>,
+    /// Hours of rented nodes.
+    pub node_hours: Option<T>,
 }
 
 /// How many figures there are.
-const N_FIGURES: usize = 18;
+const N_FIGURES: usize = 20;
 
 impl Metrics {
     /// The figures of a run.
@@ -62,7 +67,8 @@ impl Metrics {
         let starts = sum(|job| if job.held_secs > 0.0 { f64::from(job.restarts) + 1.0 } else { 0.0 });
         let held_secs = sum(|job| job.held_secs);
         let gpu_secs = sum(|job| job.gpu_secs);
-        let all_gpu_secs = f64::from(run.gpus) * makespan_secs;
+        let bill = Some(&run.log.bill).filter(|bill| !bill.is_empty());
+        let all_gpu_secs = bill.map_or(f64::from(run.gpus) * makespan_secs, NodeBill::gpu_secs);
         let rounds = &run.rounds;
         let certified = rounds.n_certified > 0;
         Self {
@@ -84,6 +90,8 @@ impl Metrics {
             worst_gap: certified.then_some(rounds.worst_gap),
             failures: sum(|job| job.failures.into()),
             redone_gpu_secs: sum(|job| job.redone_gpu_secs),
+            cost: bill.map(NodeBill::cost),
+            node_hours: bill.map(NodeBill::node_hours),
         }
     }
 
@@ -120,6 +128,8 @@ impl Metrics<Spread> {
             worst_gap: some(|run| run.worst_gap),
             failures: of(|run| run.failures),
             redone_gpu_secs: of(|run| run.redone_gpu_secs),
+            cost: some(|run| run.cost),
+            node_hours: some(|run| run.node_hours),
         }
     }
 }
@@ -146,6 +156,8 @@ impl<T: Copy> Metrics<T> {
             ("worst_gap", self.worst_gap),
             ("failures", Some(self.failures)),
             ("redone_gpu_seconds", Some(self.redone_gpu_secs)),
+            ("cost", self.cost),
+            ("node_hours", self.node_hours),
         ]
     }
 
@@ -170,6 +182,8 @@ impl<T: Copy> Metrics<T> {
             worst_gap: self.worst_gap.map(&change),
             failures: change(self.failures),
             redone_gpu_secs: change(self.redone_gpu_secs),
+            cost: self.cost.map(&change),
+            node_hours: self.node_hours.map(&change),
         }
     }
 }
@@ -298,7 +312,8 @@ mod tests {
     fn nothing_is_nothing() {
         let nothing = Run { jobs: vec![], gpus: 4, rounds: RoundStats::default(), log: Log::default() };
         for (name, value) in Metrics::of(&nothing).named() {
-            let expected = if name.ends_with("_gap") { None } else { Some(0.0) };
+            let may_lack = name.ends_with("_gap") || ["cost", "node_hours"].contains(&name);
+            let expected = if may_lack { None } else { Some(0.0) };
             assert_eq!(value, expected, "{name}");
         }
     }

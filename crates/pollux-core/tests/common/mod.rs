@@ -6,7 +6,7 @@ pub mod reports;
 use std::time::Duration;
 
 use pollux_core::{Config, CycleId, Effect, Generation, Input, JobEdit, JobSpec, JobView};
-use pollux_core::{NodeSpec, Phase, Refused, Scheduler};
+use pollux_core::{NodeSpec, Phase, Refused, Scheduler, SizeId, SizeQuestion};
 use pollux_model::{Allocation, GpuShare, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::{
     Cadence, Carried, Decision, Job, JobPlan, NodeState, Plan, Reason, Request, Seed, Snapshot, Stopped, Work,
@@ -25,6 +25,8 @@ pub struct World {
     pub wakes: Vec<u64>,
     /// The plan that is awaited.
     pub asked: Option<(CycleId, Box<Snapshot>, Seed)>,
+    /// The question about sizes that waits for an answer.
+    pub sizing: Option<(SizeId, Box<SizeQuestion>)>,
 }
 
 /// A round a minute.
@@ -73,7 +75,8 @@ impl World {
     /// Nodes 0, 1, .. with so many T4 each.
     pub fn of(config: Config, gpus: &[u32]) -> Self {
         let scheduler = Scheduler::new(config);
-        let mut world = Self { scheduler, secs: 0, said: Vec::new(), wakes: Vec::new(), asked: None };
+        let (said, wakes) = (Vec::new(), Vec::new());
+        let mut world = Self { scheduler, secs: 0, said, wakes, asked: None, sizing: None };
         for (node, &gpus) in (0..).zip(gpus) {
             world.join(node, "t4", gpus);
         }
@@ -102,6 +105,12 @@ impl World {
                 Effect::Stop { job, generation } => {
                     self.said.push(format!("stop {}.{}", job.0, generation.0));
                 }
+                Effect::Size { id, question } => {
+                    assert!(self.sizing.is_none(), "sizes are asked for while they are awaited");
+                    self.sizing = Some((id, question));
+                }
+                Effect::Grow { pool, nodes } => self.said.push(format!("grow {} by {nodes}", pool.0)),
+                Effect::Release { node } => self.said.push(format!("release {}", node.0)),
                 Effect::WakeAt(at) => self.wakes.push(at.as_micros() / 1_000_000),
                 Effect::Solve { cycle, snapshot, seed } => {
                     assert!(self.asked.is_none(), "a second plan is asked for while one is awaited");
@@ -124,6 +133,11 @@ impl World {
     #[track_caller]
     pub fn check_said(&mut self, expected: &[&str]) {
         assert_eq!(std::mem::take(&mut self.said), expected);
+    }
+
+    /// What was asked for since the last look, to be looked at.
+    pub fn take_said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.said)
     }
 
     /// What was asked for so far is of no interest.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pollux_core::{Config, JobEdit, JobSpec};
+use pollux_core::{Config, JobEdit, JobSpec, Scaler};
 use pollux_model::GpuType;
 use pollux_policy::{Cadence, GroupId, NodeState, Request, Seed};
 use proptest::collection::vec;
@@ -28,6 +28,16 @@ pub(crate) enum Act {
     Others(u32, u32),
     Lose(u32),
     Groups(u32),
+    /// So many pools, of nodes of 4 T4.
+    Pools(u32),
+    PoolJoin(u32, u32),
+    GrowFailed(u32, u32),
+    /// A node will be gone in so many seconds.
+    Reclaim(u32, u64),
+    /// The question about sizes is answered as it should be.
+    Size,
+    /// It is answered by any sizes, if it was asked.
+    AnySize(u32, u32),
     /// A first-come-first-served plan is made of the snapshot that is awaited.
     Plan,
     /// The plan that is awaited comes, and is made up.
@@ -57,10 +67,14 @@ pub(crate) enum Word {
 }
 
 pub(crate) fn config() -> impl Strategy<Value = Config> {
-    (any::<bool>(), any::<bool>(), 0_u64..4).prop_map(|(on_events, history, seed)| Config {
+    let patience = Duration::from_mins(2);
+    let rules = [Scaler::GOODPUT, Scaler::THROUGHPUT].map(|scaler| Some(Scaler { patience, ..scaler }));
+    let scaler = select(vec![None, rules[0], rules[1]]);
+    (any::<bool>(), any::<bool>(), 0_u64..4, scaler).prop_map(|(on_events, history, seed, scaler)| Config {
         cadence: Cadence { every: Duration::from_mins(1), on_events },
         seed: Seed(seed),
         history,
+        scaler,
         ..Config::default()
     })
 }
@@ -93,6 +107,12 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (node(), 0_u32..6).prop_map(|(node, gpus)| Act::Others(node, gpus)),
         1 => node().prop_map(Act::Lose),
         1 => (0_u32..4).prop_map(Act::Groups),
+        1 => (0_u32..3).prop_map(Act::Pools),
+        3 => (node(), 0_u32..3).prop_map(|(node, pool)| Act::PoolJoin(node, pool)),
+        1 => (0_u32..3, 0_u32..3).prop_map(|(pool, nodes)| Act::GrowFailed(pool, nodes)),
+        1 => (node(), 0_u64..120).prop_map(|(node, secs)| Act::Reclaim(node, secs)),
+        4 => Just(Act::Size),
+        2 => (0_u32..5, 0_u32..5).prop_map(|(one, other)| Act::AnySize(one, other)),
         8 => Just(Act::Plan),
         6 => vec(made_up, 0..8).prop_map(Act::MadeUp),
         1 => (0_u64..6).prop_map(Act::Stray),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pollux_core::{Effect, Generation, Input, NodeSpec};
-use pollux_model::{Allocation, JobId, NodeId};
+use pollux_model::{Allocation, GpuType, JobId, NodeId};
 use pollux_policy::NodeState;
 
 /// What runs where, as the world has it.
@@ -21,6 +21,8 @@ struct Machine {
     spec: NodeSpec,
     others: u32,
     state: NodeState,
+    /// It will be taken back, or was given back.
+    is_leaving: bool,
 }
 
 /// A start whose processes are not all gone.
@@ -48,9 +50,12 @@ impl Ledger {
                 self.starts.retain(|held, start| held != job || start.generation != *generation);
             }
             Input::NodeJoined(node, spec) => {
-                let machine = Machine { spec: spec.clone(), others: 0, state: NodeState::Ready };
-                assert!(self.nodes.insert(*node, machine).is_none(), "{node:?} joined twice");
+                self.join(*node, spec.clone());
             }
+            Input::PoolNodeJoined(node, _) => {
+                self.join(*node, NodeSpec { gpu_type: GpuType::new("t4"), gpus: 4 });
+            }
+            Input::NodeReclaimed(node, _) => self.machine(*node).is_leaving = true,
             Input::NodeStateSet(node, state) => self.machine(*node).state = *state,
             Input::NodeUsedByOthers(node, gpus) => self.machine(*node).others = *gpus,
             Input::NodeLost(node) => self.lose(*node),
@@ -63,6 +68,13 @@ impl Ledger {
         match effect {
             Effect::Start { job, generation, allocation } => self.start(*job, *generation, allocation),
             Effect::Stop { job, generation } => self.stop(*job, *generation),
+            Effect::Release { node } => {
+                assert_eq!(self.held_on(*node), 0, "{node:?} is given back though somebody is there");
+                assert!(
+                    !std::mem::replace(&mut self.machine(*node).is_leaving, true),
+                    "{node:?} leaves twice"
+                );
+            }
             _ => {}
         }
     }
@@ -78,6 +90,11 @@ impl Ledger {
 
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.nodes.keys().copied()
+    }
+
+    fn join(&mut self, node: NodeId, spec: NodeSpec) {
+        let machine = Machine { spec, others: 0, state: NodeState::Ready, is_leaving: false };
+        assert!(self.nodes.insert(node, machine).is_none(), "{node:?} joined twice");
     }
 
     fn machine(&mut self, node: NodeId) -> &mut Machine {
@@ -108,6 +125,7 @@ impl Ledger {
             let machine = self.nodes.get(&node).expect("a job starts on a node that is not there");
             assert!(share.is_whole());
             assert_eq!(machine.state, NodeState::Ready, "{job:?} starts on a closed node");
+            assert!(!machine.is_leaving, "{job:?} starts on a node that leaves");
             assert!(held + machine.others <= machine.spec.gpus, "{node:?} is overfull: {held} {machine:?}");
             types.insert(&machine.spec.gpu_type);
         }

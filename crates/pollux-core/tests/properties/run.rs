@@ -1,8 +1,10 @@
 //! A run: acts become inputs, and effects are held against the ledger.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use pollux_core::{Config, CycleId, Effect, Generation, Input, NodeSpec, Phase, Scheduler};
+use pollux_core::{Config, CycleId, Effect, Generation, Input, NodeSpec, Phase, Pool, PoolId, Scheduler};
+use pollux_core::{SizeId, SizeQuestion};
 use pollux_model::{Allocation, GpuShare, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::{AnyPolicy, Decision, Fifo, Group, GroupId, JobPlan, Plan, Reason};
 use pollux_policy::{Seed, Snapshot, Terms};
@@ -20,6 +22,7 @@ pub(crate) struct Run {
     secs: u64,
     wakes: BTreeSet<Timestamp>,
     asked: Option<(CycleId, Box<Snapshot>, Seed)>,
+    sizing: Option<(SizeId, Box<SizeQuestion>)>,
     suspended: BTreeSet<JobId>,
 }
 
@@ -32,6 +35,7 @@ impl Run {
             secs: 0,
             wakes: BTreeSet::new(),
             asked: None,
+            sizing: None,
             suspended: BTreeSet::new(),
         }
     }
@@ -55,6 +59,27 @@ impl Run {
             Act::Others(node, gpus) => self.tell(Input::NodeUsedByOthers(NodeId(node), gpus)),
             Act::Lose(node) => self.tell(Input::NodeLost(NodeId(node))),
             Act::Groups(n) => self.tell(Input::GroupsSet((0..n).map(group).collect())),
+            Act::Pools(n) => self.tell(Input::PoolsSet((0..n).map(pool).collect())),
+            Act::PoolJoin(node, pool) => self.tell(Input::PoolNodeJoined(NodeId(node), PoolId(pool))),
+            Act::GrowFailed(pool, nodes) => self.tell(Input::GrowFailed(PoolId(pool), nodes)),
+            Act::Reclaim(node, secs) => {
+                let deadline = Timestamp::from_secs(self.secs + secs);
+                self.tell(Input::NodeReclaimed(NodeId(node), deadline));
+            }
+            Act::Size => {
+                if let Some((id, question)) = self.sizing.take() {
+                    self.tell(Input::SizeReady(id, question.answer(&Fifo)));
+                }
+            }
+            Act::AnySize(one, other) => {
+                let sizes = [(PoolId(0), one), (PoolId(1), other)].into();
+                let id = self.sizing.take().map_or(SizeId(0), |(id, question)| {
+                    // As in a replay, which cannot tell: curves are filled by who asks them.
+                    question.answer(&Fifo);
+                    id
+                });
+                self.tell(Input::SizeReady(id, sizes));
+            }
             Act::Plan => {
                 if let Some((cycle, snapshot, seed)) = self.asked.take() {
                     let plan = AnyPolicy::plan(&Fifo, &snapshot, &Terms { seed, ..Terms::default() });
@@ -173,9 +198,14 @@ impl Run {
                     assert!(self.asked.is_none(), "a plan is asked for while one is awaited");
                     self.asked = Some((cycle, snapshot, seed));
                 }
+                Effect::Size { id, question } => {
+                    assert!(self.sizing.is_none(), "sizes are asked for while they are awaited");
+                    self.sizing = Some((id, question));
+                }
+                Effect::Grow { nodes, .. } => assert!(nodes > 0, "nothing is ordered"),
                 Effect::WakeAt(at) => _ = self.wakes.insert(at),
                 Effect::Start { job, .. } => assert!(!self.suspended.contains(&job), "{job:?} is suspended"),
-                Effect::Stop { .. } => {}
+                Effect::Stop { .. } | Effect::Release { .. } => {}
             }
         }
         self.check_agreement();
@@ -193,6 +223,21 @@ impl Run {
         }
         let n_holding = self.scheduler.active().filter(|(_, job)| !job.holds.is_empty()).count();
         assert_eq!(n_holding, self.ledger.starts.len(), "who has ended holds nothing");
+    }
+}
+
+/// From one to five nodes, kept for two minutes.
+fn pool(id: u32) -> Pool {
+    let minutes = Duration::from_mins(2);
+    Pool {
+        id: PoolId(id),
+        node: NodeSpec { gpu_type: GpuType::new("t4"), gpus: 4 },
+        price: f64::from(id),
+        ready_after: minutes,
+        min_hold: minutes,
+        least: 1 - id.min(1),
+        most: 5,
+        spot: id == 0,
     }
 }
 

@@ -97,6 +97,11 @@ struct RunLine<'a>(&'a Record);
 /// Figures that are whole numbers in a single run.
 const COUNTS: [&str; 3] = ["restarts", "rounds", "failures"];
 
+/// Whether a figure is that of rented nodes, and none are.
+fn is_left_out(name: &str, is_none: bool) -> bool {
+    is_none && ["cost", "node_hours"].contains(&name)
+}
+
 impl Serialize for RunLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Record { policy, workload, seed, n_jobs, metrics, wall_secs } = self.0;
@@ -106,6 +111,9 @@ impl Serialize for RunLine<'_> {
         map.serialize_entry("seed", seed)?;
         map.serialize_entry("jobs", n_jobs)?;
         for (name, value) in metrics.named() {
+            if is_left_out(name, value.is_none()) {
+                continue;
+            }
             if COUNTS.contains(&name) {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
                 map.serialize_entry(name, &value.map(|value| value as u64))?;
@@ -127,6 +135,9 @@ impl Serialize for SummaryLine<'_> {
         map.serialize_entry("policy", policy)?;
         map.serialize_entry("runs", n_runs)?;
         for (name, spread) in metrics.named() {
+            if is_left_out(name, spread.is_none()) {
+                continue;
+            }
             map.serialize_entry(name, &spread.map(SpreadFields::from))?;
         }
         map.serialize_entry("wall_s", &SpreadFields::from(*wall_secs))?;

@@ -331,7 +331,8 @@ impl<'a> Simulation<'a> {
                     open.extend(more);
                 }
                 Effect::Start { job, allocation, .. } => self.start(job, allocation),
-                Effect::Solve { .. } | Effect::WakeAt(_) => {}
+                // Nothing here is rented.
+                _ => {}
             }
         }
         Ok(())

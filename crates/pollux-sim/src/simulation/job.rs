@@ -28,6 +28,10 @@ pub(super) struct SimJob {
     stretch: Option<Stretch>,
     last_report: Timestamp,
     noise: Option<(f64, Random)>,
+    /// How fast nodes exchange gradients against those that were measured.
+    network: f64,
+    /// Whether its batch is as large as its GPUs hold, instead of what its agent decides.
+    blind: bool,
     /// GPU-seconds of training, times statistical efficiency; without what was lost and done again.
     pub(super) useful_gpu_secs: f64,
     /// All progress ever made, with what was lost.
@@ -99,6 +103,8 @@ impl SimJob {
             stretch: None,
             last_report: Timestamp::ZERO,
             noise,
+            network: 1.0,
+            blind: false,
             useful_gpu_secs: 0.0,
             done: 0.0,
             saves: None,
@@ -144,6 +150,29 @@ impl SimJob {
         }
     }
 
+    /// On nodes that exchange gradients faster than those that were measured, or slower.
+    pub(super) fn with_network(self, network: f64) -> Self {
+        Self { network, ..self }
+    }
+
+    /// With the batch of highest throughput.
+    pub(super) fn with_blind_batch(self, blind: bool) -> Self {
+        Self { blind, ..self }
+    }
+
+    /// The batch on these GPUs: what the agent decides, or the largest they hold.
+    fn decide(&mut self, gpu_type: &GpuType, placement: Placement) -> Option<BatchPlan> {
+        let decided = self.agent.decide(gpu_type, placement)?.plan;
+        if !self.blind {
+            return Some(decided);
+        }
+        let limits = self.profile.limits();
+        let share = limits.max().0 / u64::from(placement.n_replicas());
+        let micro_batch = u32::try_from(share).unwrap_or(u32::MAX).min(limits.micro_max());
+        let largest = BatchPlan::even(placement, micro_batch, 0);
+        Some(largest.filter(|plan| plan.global() >= limits.min()).unwrap_or(decided))
+    }
+
     /// Progress in the profile's own steps, whatever the scale.
     pub(super) fn progress(&self) -> f64 {
         self.progress
@@ -161,7 +190,7 @@ impl SimJob {
         placement: Placement,
         slowed: Slowed,
     ) -> Option<(u64, f64)> {
-        let plan = self.agent.decide(gpu_type, placement)?.plan;
+        let plan = self.decide(gpu_type, placement)?;
         self.last_report = now;
         self.part_step = 0.0;
         if let Some(saves) = &mut self.saves {
@@ -181,7 +210,12 @@ impl SimJob {
         slowed: Slowed,
         plan: BatchPlan,
     ) -> Option<()> {
-        let time = self.profile.step_time(&gpu_type, placement, plan.atomic_batch())?;
+        let mut time = self.profile.step_time(&gpu_type, placement, plan.atomic_batch())?;
+        if placement.n_nodes() > 1 {
+            let sync_secs = time.sync_secs / self.network;
+            time.step_secs += sync_secs - time.sync_secs;
+            time.sync_secs = sync_secs;
+        }
         let initial = self.profile.limits().initial().0;
         let training = self.profile.training();
         let global = plan.global().0;
@@ -318,7 +352,7 @@ impl SimJob {
         }
         if is_decision_due && let Some(stretch) = self.stretch.take() {
             let Stretch { gpu_type, placement, slowed, plan: before, efficiency, .. } = stretch;
-            let plan = self.agent.decide(&gpu_type, placement).map_or(before, |decision| decision.plan);
+            let plan = self.decide(&gpu_type, placement).unwrap_or(before);
             if plan != before || new_epoch {
                 self.part_step = if plan == before { self.part_step } else { 0.0 };
                 let set_out = self.set_out(now, gpu_type, placement, slowed, plan);

@@ -10,9 +10,11 @@
 //! | how does one job train? | `job` |
 //! | what is left of it when it dies? | `saves` |
 //! | how do jobs, scheduler and policy go through a workload? | `world`, and `world::trouble` where things go wrong |
+//! | which rented nodes are there, and what do they cost? | `fleet`, and `world::rented` |
 //! | who submits and gives up jobs while it runs? | [`Guide`] |
 //! | what would a job do alone, what is an oracle told? | `truth` |
 
+mod fleet;
 mod guide;
 mod job;
 mod options;
@@ -65,6 +67,12 @@ pub enum SimulationError {
         application: String,
         /// The batch.
         batch: u64,
+    },
+    /// A job that went with a node before it had ever reported.
+    #[error("{job}: its node was taken back before it had reported; a longer warning lets it")]
+    LostWithNode {
+        /// Which job.
+        job: String,
     },
     /// Jobs that no plan ever gives anything.
     #[error("these jobs can never run on this cluster: {}", .0.join(", "))]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::cloud::Cloud;
 use crate::cluster::ClusterShape;
 use crate::faults::Faults;
 use crate::log::Kept;
@@ -11,8 +12,10 @@ use crate::log::Kept;
 /// The world around the scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The nodes.
+    /// The nodes; of a rented cluster all that it may have.
     pub cluster: ClusterShape,
+    /// Where nodes are rented, if they are.
+    pub cloud: Option<Cloud>,
     /// Time between rounds; the policy's own if none.
     pub round: Option<Duration>,
     /// What a restart costs.
@@ -21,6 +24,9 @@ pub struct Options {
     pub interference: f64,
     /// Spread of what agents measure around the truth, relative: 0.1 is 10 % for each step and gradient.
     pub noise: f64,
+    /// Whether jobs take the largest batch their GPUs hold in one pass, whatever it is worth to training, as those do
+    /// that know of throughput alone; for comparison.
+    pub blind_batch: bool,
     /// Whether new jobs build on what earlier ones of their application learned.
     pub history: bool,
     /// What goes wrong.
@@ -36,10 +42,12 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cluster: ClusterShape::default(),
+            cloud: None,
             round: None,
             restart: RestartCost::default(),
             interference: 0.0,
             noise: 0.0,
+            blind_batch: false,
             history: false,
             faults: Faults::default(),
             log: Kept::default(),

@@ -18,8 +18,10 @@ pub(super) fn alone_secs(
     gpu_type: &GpuType,
     placement: Placement,
     restart: Duration,
+    network: f64,
 ) -> Option<f64> {
-    let mut job = SimJob::new(profile.clone(), 1.0, limits, BTreeMap::new(), None);
+    let job = SimJob::new(profile.clone(), 1.0, limits, BTreeMap::new(), None);
+    let mut job = job.with_network(network);
     job.begin(Timestamp::ZERO + restart, gpu_type, placement, Slowed::default())?;
     loop {
         let now = job.next_wake()?;
@@ -37,13 +39,14 @@ pub(super) fn fair_secs(
     cluster: &ClusterShape,
     gpus: u32,
     restart: Duration,
+    network: f64,
 ) -> Option<f64> {
     let (mut speed, mut weight, mut n_types, mut last) = (0.0, 0.0, 0, None);
     for gpu_type in cluster.gpu_types().iter().filter(|gpu_type| profile.step_times(gpu_type).is_some()) {
         let pool = cluster.gpus_of(gpu_type);
         let most = profile.max_gpus(gpu_type).min(limits.max_replicas()).min(pool);
         let placement = Placement::packed(gpus.min(most).max(1), cluster.largest_node(gpu_type))?;
-        let secs = alone_secs(profile, limits, gpu_type, placement, restart)?;
+        let secs = alone_secs(profile, limits, gpu_type, placement, restart, network)?;
         speed += f64::from(pool) / secs;
         weight += f64::from(pool);
         (n_types, last) = (n_types + 1, Some(secs));

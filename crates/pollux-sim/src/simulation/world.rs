@@ -1,5 +1,6 @@
 //! Jobs, scheduler and policy on their way through a workload.
 
+mod rented;
 mod trouble;
 
 use std::cmp::Reverse;
@@ -7,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pollux_core::{Config, Effect, Generation, Input, JobSpec};
+use pollux_core::{Config, Effect, Generation, Input, JobSpec, PoolId};
 use pollux_model::{Allocation, BatchLimits, GlobalBatch, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::{AnyPolicy, Request, Seed};
 
 use super::SimulationError;
+use super::fleet::Fleet;
 use super::guide::{Guide, Milestone, Order};
 use super::job::{SimJob, Slowed};
 use super::options::{Options, RestartCost};
@@ -42,6 +44,12 @@ enum Coming {
     /// Something befalls a node.
     Node(NodeId, Befalls),
     Tick,
+    /// A node of a pool is there, which was ordered then.
+    Arrival(PoolId, Timestamp),
+    /// A provider wants a node back.
+    Reclaim(NodeId),
+    /// A node that was wanted back is gone.
+    Gone(NodeId),
 }
 
 /// A job of the workload.
@@ -98,6 +106,8 @@ pub(super) struct World<'a> {
     /// What an oracle is told, by application and batch; [`Member::foresight`] is a place in it.
     foresight: Vec<Foresight>,
     trouble: Trouble,
+    /// Nodes that are rented.
+    fleet: Option<Fleet<'a>>,
 }
 
 impl<'a> World<'a> {
@@ -126,10 +136,14 @@ impl<'a> World<'a> {
             restart_cost: default_cost,
             history: options.history,
             remember_ended: REMEMBERED,
+            scaler: options.cloud.as_ref().and_then(|cloud| cloud.scaler),
             ..Config::default()
         };
-        let driver = Driver::new(config, policy, &options.cluster, options.log)?;
-        let nodes = (0..).map(NodeId).zip(options.cluster.nodes());
+        let driver = match options.cloud {
+            None => Driver::new(config, policy, &options.cluster, options.log)?,
+            Some(_) => Driver::without_nodes(config, policy, options.log),
+        };
+        let nodes = (0..).map(NodeId).zip(options.cluster.nodes().filter(|_| options.cloud.is_none()));
         let mut world = Self {
             options,
             profiles,
@@ -145,7 +159,9 @@ impl<'a> World<'a> {
             adapts,
             foresight: Vec::new(),
             trouble: Trouble::new(options),
+            fleet: options.cloud.as_ref().map(|cloud| Fleet::new(cloud, options.seed)),
         };
+        world.rent()?;
         world.expect_trouble();
         if !adapts {
             world.foresee();
@@ -180,11 +196,21 @@ impl<'a> World<'a> {
                     self.check_hope(now)?;
                     let is_idle = self.holders.is_empty() && self.n_submitted == self.members.len();
                     idle_rounds = if is_idle { idle_rounds + 1 } else { 0 };
-                    let impossible = self.driver.impossible.len() == self.n_open && self.trouble.is_over();
+                    // Where nodes can still come, what is impossible now may not stay so.
+                    let is_settled = self.trouble.is_over() && self.fleet.is_none();
+                    let impossible = self.driver.impossible.len() == self.n_open && is_settled;
                     if is_idle && (impossible || idle_rounds > IDLE_ROUNDS) {
                         return Err(self.never_run());
                     }
                 }
+                Coming::Arrival(pool, ordered) => self.node_joins(now, pool, ordered)?,
+                Coming::Reclaim(node) => {
+                    if let Some(gone) = self.fleet.as_mut().and_then(|fleet| fleet.reclaim(now, node)) {
+                        self.schedule(gone, Coming::Gone(node));
+                        self.tell(now, Input::NodeReclaimed(node, gone))?;
+                    }
+                }
+                Coming::Gone(node) => self.node_leaves(now, node)?,
             }
         }
         self.outcome()
@@ -226,7 +252,12 @@ impl<'a> World<'a> {
                     moved = true;
                 }
                 Effect::WakeAt(at) => self.schedule(at, Coming::Tick),
-                Effect::Solve { .. } => {}
+                Effect::Grow { pool, nodes } => {
+                    let ready = self.fleet.as_ref().map_or(Duration::ZERO, |fleet| fleet.ready_after(pool));
+                    (0..nodes).for_each(|_| self.schedule(now + ready, Coming::Arrival(pool, now)));
+                }
+                Effect::Release { node } => self.schedule(now, Coming::Gone(node)),
+                Effect::Solve { .. } | Effect::Size { .. } => {}
             }
         }
         if moved {
@@ -274,6 +305,7 @@ impl<'a> World<'a> {
             let noise = (noise > 0.0).then(chance);
             let scale = member.submission.work_scale();
             let job = SimJob::new(member.profile.clone(), scale, member.limits, prior, noise);
+            let job = job.with_network(rented::network(self.options)).with_blind_batch(self.options.blind_batch);
             member.job = Some(trouble::saving(job, &self.options.faults));
         }
         member.starts.next();
@@ -468,6 +500,10 @@ impl<'a> World<'a> {
         }
         let gpus = self.options.cluster.gpus();
         let mut run = Run { jobs, gpus, rounds: self.driver.rounds, log: self.driver.log };
+        if let Some(fleet) = self.fleet {
+            let end = run.jobs.iter().filter_map(|job| job.completed).max();
+            run.log.bill = fleet.close(end.unwrap_or_default());
+        }
         // Fairness is judged by the company that jobs kept until they were done.
         if self.members.iter().any(|member| member.given_up) {
             return Ok(run);
@@ -479,7 +515,8 @@ impl<'a> World<'a> {
             let batch = if adapts { 0 } else { member.submission.batch };
             let key = (member.submission.application.as_str(), batch, gpus);
             let alone: &mut Option<f64> = known.entry(key).or_insert_with(|| {
-                fair_secs(&member.profile, member.limits, &options.cluster, gpus, member.restart)
+                let network = rented::network(options);
+                fair_secs(&member.profile, member.limits, &options.cluster, gpus, member.restart, network)
             });
             // More work of the same kind takes that much longer; there is one restart all the same.
             let restart = member.restart.as_secs_f64();

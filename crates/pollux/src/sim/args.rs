@@ -7,6 +7,7 @@ use pollux_sim::ClusterShape;
 use pollux_sim::faults::Faults;
 use pollux_sim::simulation::RestartCost;
 
+use super::cluster::{ClusterArg, ScalerArg};
 use super::seeds::Seeds;
 use super::sweep::args::{EXAMPLE as SWEEP_EXAMPLE, SweepArgs};
 use crate::cli::{PlainOutput, PlotFile, from_one, plot_file};
@@ -54,6 +55,7 @@ Example:
   pollux sim run --policy pollux --workload generate:jobs=40,hours=2 --show bert-3
   pollux sim run --policy pollux:tuned,tiresias --faults mtbf=200h,repair=2h,checkpoint=10m
   pollux sim run --policy pollux,tiresias --workload trace:philly.csv,days=7 --cluster 128x8:t4
+  pollux sim run --policy pollux --cluster examples/clusters/t4-on-demand.json --scaler throughput
   pollux sim run --policy tiresias --workload workloads --compat osdi21 --traces traces";
 
 #[derive(Args)]
@@ -72,9 +74,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR|builtin")]
     pub(crate) traces: Option<PathBuf>,
 
-    /// Nodes x GPUs of each : their type; several such after commas
-    #[arg(long, value_name = "SHAPE", default_value = "16x4:t4")]
-    pub(crate) cluster: ClusterShape,
+    /// Nodes x GPUs of each : their type; several such after commas; or a JSON file that describes rented nodes
+    #[arg(long, value_name = "SHAPE|FILE.json", default_value = "16x4:t4")]
+    pub(crate) cluster: ClusterArg,
+
+    /// With a cluster of rented nodes: how its size is chosen [default: as its file says]
+    #[arg(long, value_name = "RULE")]
+    pub(crate) scaler: Option<ScalerArg>,
 
     /// Seeds, both ends included, such as 1..5; generated workloads differ by seed
     #[arg(long, value_name = "RANGE", default_value = "1")]

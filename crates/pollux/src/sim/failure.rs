@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pollux_sim::campaign::{CampaignError, RunFailed, WorldError};
+use pollux_sim::cloud::CloudError;
 use pollux_sim::osdi21::file::Problem;
 use pollux_sim::osdi21::{self, FileError, LoadError, TableError};
 use pollux_sim::profile::ProfileError;
@@ -34,6 +35,8 @@ pub(crate) enum SimFailure {
     NoSuchJob { job: String, workload: String, near: Vec<String>, n_jobs: usize },
     #[error("{what} `{first}` and `{second}` would share the folder `{name}`")]
     SharedFolder { what: &'static str, first: String, second: String, name: String },
+    #[error(transparent)]
+    Cloud(#[from] CloudError),
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     #[error(transparent)]
@@ -77,6 +80,7 @@ impl SimFailure {
             | Self::TraceSpec(_)
             | Self::Campaign(CampaignError::Twice { .. }) => exit::USAGE,
             Self::NoFolder { .. }
+            | Self::Cloud(CloudError::Unreadable { .. })
             | Self::Table(TableError::Absent { .. })
             | Self::Profile(ProfileError::Unreadable { .. }) => exit::NOT_FOUND,
             Self::File(error) | Self::Profile(ProfileError::Measurements(error))

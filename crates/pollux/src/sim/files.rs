@@ -52,6 +52,10 @@ impl Folder {
             let path = folder.join(name);
             fs::write(&path, text).map_err(|source| Failure::Write { path, source })?;
         }
+        if !run.log.bill.is_empty() {
+            let path = folder.join("cluster.csv");
+            fs::write(&path, run.log.bill.to_csv()).map_err(|source| Failure::Write { path, source })?;
+        }
         Ok(())
     }
 }

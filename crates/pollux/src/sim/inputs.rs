@@ -14,6 +14,7 @@ use pollux_sim::workload::{Checks, Workload, parse_workload};
 use pollux_sim::{ClusterShape, simulation};
 
 use super::args::{Compat, RunArgs};
+use super::cluster::ClusterArg;
 use super::failure::SimFailure;
 use crate::cli::PlainOutput;
 use crate::failure::Failure;
@@ -50,6 +51,16 @@ pub(super) fn check(args: &RunArgs) -> Result<(), SimFailure> {
             "`--repaired`",
             "the mistake it repairs is the artifact's; add `--compat osdi21`",
         ),
+        (
+            args.scaler.is_some() && matches!(args.cluster, ClusterArg::Shape(_)),
+            "`--scaler`",
+            "only rented nodes can become more or fewer; give a file as `--cluster`",
+        ),
+        (
+            compat && matches!(args.cluster, ClusterArg::File(_)),
+            "`--compat` and a file as `--cluster`",
+            "in the artifact nodes are not rented",
+        ),
         (!compat && args.table.is_some(), "`--table`", "only `--compat osdi21` needs a table"),
         (
             args.show.is_some() && matches!(args.output, PlainOutput::Json),
@@ -65,7 +76,8 @@ pub(super) fn check(args: &RunArgs) -> Result<(), SimFailure> {
 
 /// The world that arguments describe.
 pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
-    let (cluster, interference, history) = (args.cluster.clone(), args.interference, args.history);
+    let (cluster, cloud) = args.cluster.read(args.scaler)?;
+    let (interference, history) = (args.interference, args.history);
     match args.compat {
         Some(Compat::Osdi21) => {
             let mut options =
@@ -83,6 +95,7 @@ pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
             options.restart = args.restart.unwrap_or_default();
             options.noise = args.noise.unwrap_or(0.0);
             options.faults = args.faults.clone().unwrap_or_default();
+            options.cloud = cloud;
             Ok(World::Profiles { profiles, options })
         }
     }

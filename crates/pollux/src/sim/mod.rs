@@ -1,6 +1,7 @@
 //! `pollux sim`: simulated clusters.
 
 pub(crate) mod args;
+mod cluster;
 pub(crate) mod failure;
 mod files;
 mod inputs;

@@ -22,6 +22,10 @@ pub(super) fn render(records: &[Record], seeds: Seeds, world: &World, traces: &s
         text += "\n";
         text += &faults(&summaries, several);
     }
+    if summaries.iter().any(|summary| summary.metrics.cost.is_some()) {
+        text += "\n";
+        text += &costs(&summaries, several);
+    }
     let _ = writeln!(text, "\n{}", about(records, seeds, world, traces));
     if several {
         text += "± is the standard deviation over seeds.\n";
@@ -106,6 +110,19 @@ fn faults(summaries: &[Summary], several: bool) -> String {
     table.render()
 }
 
+/// What rented nodes cost.
+fn costs(summaries: &[Summary], several: bool) -> String {
+    let columns = [("POLICY", Align::Left), ("COST", Align::Right), ("NODE-HOURS", Align::Right)];
+    let mut table = Table::new(columns);
+    for Summary { policy, metrics, .. } in summaries {
+        let shown = |spread: Option<Spread>| {
+            spread.map_or_else(|| "-".to_owned(), |spread| figure(spread, 1.0, several))
+        };
+        table.push([policy.clone(), shown(metrics.cost), shown(metrics.node_hours)]);
+    }
+    table.render()
+}
+
 /// `160 jobs on 16x4:t4 (64 GPUs), workload `generate`, built-in profiles, seeds 1 to 5.`
 pub(super) fn about(records: &[Record], seeds: Seeds, world: &World, traces: &str) -> String {
     let counts = || records.iter().map(|record| u32::try_from(record.n_jobs).unwrap_or(u32::MAX));
@@ -126,7 +143,8 @@ pub(super) fn about(records: &[Record], seeds: Seeds, world: &World, traces: &st
     let gpus = text::count(cluster.gpus() as usize, "GPU");
     let faults = world.faults();
     let faults = if faults.is_any() { format!(" Faults: {faults}.") } else { String::new() };
-    format!("{jobs} of {workloads} on {cluster} ({gpus}), {traces}, {seeds}.{faults}")
+    let up_to = if records.iter().any(|record| record.metrics.cost.is_some()) { "up to " } else { "" };
+    format!("{jobs} of {workloads} on {up_to}{cluster} ({gpus}), {traces}, {seeds}.{faults}")
 }
 
 /// `1.23`, or `1.23 ±0.05`.
