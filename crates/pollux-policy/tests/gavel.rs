@@ -127,10 +127,10 @@ fn who_is_blind_to_types_keeps_the_one_with_most_compute() {
     let job = linear(1, &[("t4", 1.0), ("a100", 4.0)]);
     let types = nodes(&[("t4", 4), ("a100", 2)]);
     // All six GPUs in its eyes; four of them are of one type.
-    check_plan(&blind, &snapshot(&types, &[job.clone()]), &["place 0=4"]);
+    check_plan(&blind, &snapshot(&types, std::slice::from_ref(&job)), &["place 0=4"]);
     // Two A100 are as much as eight T4, if the cluster says so.
     let told = Cluster { speeds: [(GpuType::new("a100"), 4.0)].into(), ..types.clone() };
-    check_plan(&blind, &snapshot(&told, &[job.clone()]), &["place 1=2"]);
+    check_plan(&blind, &snapshot(&told, std::slice::from_ref(&job)), &["place 1=2"]);
     let only = Job { types: [GpuType::new("t4")].into(), ..job.clone() };
     check_plan(&blind, &snapshot(&told, &[only]), &["place 0=4"]);
     // Too few of either.

@@ -76,8 +76,8 @@ pub enum RivalBatch {
     Goodput,
 }
 
-/// Trains one ImageNet job under both rules: goodput as the cluster's own scaler has it, or else [`Scaler::GOODPUT`], and
-/// [`Scaler::THROUGHPUT`] with the same patience.
+/// Trains one ImageNet job under both rules: goodput (its band, or its price of time) as the cluster's own scaler has it, or else
+/// [`Scaler::GOODPUT`], and [`Scaler::THROUGHPUT`] with the same patience.
 pub fn autoscale_imagenet(
     cloud: &Cloud,
     rival: RivalBatch,
@@ -85,8 +85,8 @@ pub fn autoscale_imagenet(
     policy: &dyn AnyPolicy,
     seed: u64,
 ) -> Result<Comparison, SimulationError> {
-    let is_goodput = |scaler: &Scaler| matches!(scaler.rule, ScaleRule::Goodput { .. });
-    let own = cloud.scaler.filter(is_goodput).unwrap_or(Scaler::GOODPUT);
+    let is_own = |scaler: &Scaler| !matches!(scaler.rule, ScaleRule::Throughput { .. });
+    let own = cloud.scaler.filter(is_own).unwrap_or(Scaler::GOODPUT);
     let with = |scaler: Scaler, blind: bool| {
         let cloud = Cloud { scaler: Some(scaler), ..cloud.clone() };
         one_job("imagenet", &cloud, blind, profiles, policy, seed)
@@ -146,7 +146,9 @@ fn series(run: &Run) -> Vec<Moment> {
         match &event.what {
             What::Started { allocation, .. } => now.gpus = allocation.gpus(),
             What::Batch { global, efficiency } => (now.batch, now.efficiency) = (*global, *efficiency),
-            What::Stopped | What::Failed | What::Finished => (now.gpus, now.batch, now.efficiency) = (0.0, 0, 0.0),
+            What::Stopped | What::Failed | What::Finished => {
+                (now.gpus, now.batch, now.efficiency) = (0.0, 0, 0.0);
+            }
             What::Submitted | What::Training => continue,
         }
         now.secs = event.at.as_secs_f64();

@@ -31,9 +31,11 @@ mod outcome;
 pub mod profile;
 pub mod random;
 pub mod report;
+pub mod reproduce;
 pub mod simulation;
 pub mod sweep;
 pub mod traces;
+pub mod whatif;
 pub mod workload;
 
 pub use bill::{NodeBill, PoolBill, SizeChange};

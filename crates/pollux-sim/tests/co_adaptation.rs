@@ -80,8 +80,8 @@ fn before_amid_after(run: &Run, wave_secs: u64) -> [State; 3] {
 #[test]
 fn a_wave_of_others_takes_gpus_and_the_batch_follows() {
     for settings in SETTINGS {
-        let run = run(&Pollux { settings }, "yolov3", 7_200);
-        let [before, amid, after] = before_amid_after(&run, 7_200);
+        let run = run(&Pollux { settings }, "yolov3", 5_400);
+        let [before, amid, after] = before_amid_after(&run, 5_400);
         // Alone it has grown to the whole cluster, and pays for it with samples that are worth less.
         assert!(before.gpus > 15.0 && before.efficiency < 0.75, "{before:?}");
         // In the wave it has a fair share, 16 / 9 GPUs, or a little more. There a large batch would not be faster by
@@ -128,10 +128,10 @@ impl Policy for FixedBatch {
 #[test] // The control: the same allocations without the other half. GPUs still move, and the batch does not.
 fn a_fixed_batch_follows_nothing() {
     let tuned = Pollux { settings: Settings::TUNED };
-    let states @ [before, amid, _] = before_amid_after(&run(&FixedBatch(tuned), "yolov3", 7_200), 7_200);
+    let states @ [before, amid, _] = before_amid_after(&run(&FixedBatch(tuned), "yolov3", 5_400), 5_400);
     assert!(before.gpus > 15.0 && amid.gpus <= before.gpus / 4.0, "{before:?}, {amid:?}");
     assert!(states.iter().all(|state| (state.batch - 384.0).abs() < 0.5), "{states:?}");
     // At the same moment, on as few GPUs, its samples are worth far less than those of the job that adapts.
-    let [_, adapted, _] = before_amid_after(&run(&tuned, "yolov3", 7_200), 7_200);
+    let [_, adapted, _] = before_amid_after(&run(&tuned, "yolov3", 5_400), 5_400);
     assert!(adapted.efficiency >= amid.efficiency + 0.2, "{adapted:?}, {amid:?}");
 }

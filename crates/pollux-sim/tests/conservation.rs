@@ -15,7 +15,7 @@ use pollux_sim::{ClusterShape, JobOutcome, Run, What};
 use proptest::prelude::*;
 
 /// These give a job what its user asks for or nothing, so that they alone can fail to run it.
-const OBEDIENT: [&str; 3] = ["tiresias", "fifo", "srtf"];
+const OBEDIENT: [&str; 4] = ["tiresias", "fifo", "srtf", "gavel"];
 
 /// What a restart takes.
 const RESTART_SECS: f64 = 30.0;

@@ -1,5 +1,6 @@
 //! Files in, and what a command has to say out.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -60,6 +61,19 @@ pub(crate) fn read_or_stdin(path: &Path) -> Result<(String, Vec<u8>), Failure> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).map_err(|source| Failure::Stdin { source })?;
     Ok(("standard input".to_owned(), bytes))
+}
+
+/// Writes files below a folder, which is made if it is not there.
+pub(crate) fn write_folder(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Result<(), Failure> {
+    for (name, text) in files {
+        let path = folder.join(name);
+        let written = match path.parent() {
+            Some(parent) => fs::create_dir_all(parent).and_then(|()| fs::write(&path, text)),
+            None => fs::write(&path, text),
+        };
+        written.map_err(|source| Failure::Write { path, source })?;
+    }
+    Ok(())
 }
 
 /// Writes a file as a whole or not at all: beside its place first, then moved there.

@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn fairness_is_for_those_who_have_one() {
-        let have_one = ["pollux", "pollux-size-aware"];
+        let have_one = ["pollux", "pollux-size-aware", "pollux-type-blind"];
         for name in policies().iter().map(|policy| policy.about().name) {
             assert!(chosen(name, None).is_ok(), "{name}");
             let failure = failure(name, Some(0.0));

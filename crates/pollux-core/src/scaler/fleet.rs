@@ -182,7 +182,7 @@ impl Scheduler {
                 self.fleet.wrong = Some((way, since));
                 (waited(since) || is_starved && may_ask_again, Some(way))
             }
-            ScaleRule::Throughput { .. } => {
+            ScaleRule::Cost { .. } | ScaleRule::Throughput { .. } => {
                 let is_time = self.fleet.asked_at.is_none_or(waited);
                 (is_time || is_starved && may_ask_again, None)
             }

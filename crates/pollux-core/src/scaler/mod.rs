@@ -93,6 +93,12 @@ pub enum ScaleRule {
         /// Above it there are too few.
         high: f64,
     },
+    /// Beyond the paper: the sizes at which work is cheapest when an hour of a job's time has a price too, that is the least
+    /// of (price of all nodes + `job_hour` for each job) over the sum of speed-ups by goodput.
+    Cost {
+        /// What an hour of a job's time is worth, in the currency of prices.
+        job_hour: f64,
+    },
     /// After Or et al. (MLSys 2020), for comparison: nodes are added as long as throughput, whatever it is worth to
     /// training, grows by at least this part of what a node yields on average.
     Throughput {

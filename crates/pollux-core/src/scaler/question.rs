@@ -41,6 +41,8 @@ pub struct PoolNow {
     pub most: u32,
 }
 
+/// Sizes are changed only where work becomes cheaper by this part.
+const CHEAPER: f64 = 0.02;
 /// A node is given back only where its scaling efficiency is this much below what buys one.
 const SLACK: f64 = 0.8;
 
@@ -53,6 +55,7 @@ impl SizeQuestion {
         let judge = Judge { question: self, jobs: unplaced(self), policy };
         let sizes = match self.rule {
             ScaleRule::Goodput { low, high } => judge.by_goodput(f64::midpoint(low, high)),
+            ScaleRule::Cost { job_hour } => judge.by_cost(job_hour),
             ScaleRule::Throughput { worth } => judge.by_throughput(worth),
         };
         sizes.unwrap_or_else(|| self.present())
@@ -160,6 +163,40 @@ impl Judge<'_> {
             }
         }
         Some(sizes)
+    }
+
+    /// The sizes at which work is cheapest, among those that starve as few as can be; pool after pool, and as they are unless
+    /// others are noticeably cheaper.
+    fn by_cost(&self, job_hour: f64) -> Option<Sizes> {
+        let question = self.question;
+        let pools = question.cheapest_first();
+        let price = |sizes: &Sizes| {
+            let nodes = pools
+                .iter()
+                .map(|now| now.pool.price * f64::from(sizes.get(&now.pool.id).copied().unwrap_or_default()));
+            nodes.sum::<f64>() + job_hour * self.jobs.len() as f64
+        };
+        // Starved jobs first, then the price of a unit of work.
+        let judged = |sizes: &Sizes| {
+            let outlook = self.outlook(sizes)?;
+            Some((outlook.starved, price(sizes) / outlook.speedups.max(f64::MIN_POSITIVE)))
+        };
+        let present = question.present();
+        let (mut sizes, mut best) = (present.clone(), judged(&present)?);
+        let at_first = best;
+        for now in &pools {
+            let (least, most) = now.range(question);
+            for size in least..=most {
+                let mut other = sizes.clone();
+                other.insert(now.pool.id, size);
+                let value = judged(&other)?;
+                if value.0 < best.0 || value.0 == best.0 && value.1 < best.1 {
+                    (sizes, best) = (other, value);
+                }
+            }
+        }
+        let is_better = best.0 < at_first.0 || best.1 < at_first.1 * (1.0 - CHEAPER);
+        Some(if is_better { sizes } else { present })
     }
 
     /// Nodes as long as each step adds enough throughput.

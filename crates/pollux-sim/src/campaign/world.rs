@@ -16,6 +16,7 @@ use crate::{osdi21, simulation};
 
 /// A simulated world, but for its seed.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a campaign")]
 pub enum World {
     /// Jobs train as their applications' profiles say; nothing ticks.
     Profiles {

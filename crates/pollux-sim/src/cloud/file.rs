@@ -137,6 +137,7 @@ struct Spot {
 #[serde(tag = "rule", rename_all = "lowercase", deny_unknown_fields)]
 enum ScalerLine {
     Goodput { low: Option<f64>, high: Option<f64>, patience_s: Option<f64> },
+    Cost { job_hour: f64, patience_s: Option<f64> },
     Throughput { worth: Option<f64>, patience_s: Option<f64> },
 }
 
@@ -216,6 +217,11 @@ impl ScalerLine {
                 }
                 let patience = patience(Scaler::GOODPUT, patience_s)?;
                 Ok(Scaler { rule: ScaleRule::Goodput { low, high }, patience })
+            }
+            Self::Cost { job_hour, patience_s } => {
+                let job_hour = positive("job_hour", job_hour)?;
+                let patience = patience(Scaler::GOODPUT, patience_s)?;
+                Ok(Scaler { rule: ScaleRule::Cost { job_hour }, patience })
             }
             Self::Throughput { worth, patience_s } => {
                 let worth = positive("worth", worth.unwrap_or(0.1))?;

@@ -305,7 +305,8 @@ impl<'a> World<'a> {
             let noise = (noise > 0.0).then(chance);
             let scale = member.submission.work_scale();
             let job = SimJob::new(member.profile.clone(), scale, member.limits, prior, noise);
-            let job = job.with_network(rented::network(self.options)).with_blind_batch(self.options.blind_batch);
+            let job =
+                job.with_network(rented::network(self.options)).with_blind_batch(self.options.blind_batch);
             member.job = Some(trouble::saving(job, &self.options.faults));
         }
         member.starts.next();
@@ -427,7 +428,8 @@ impl<'a> World<'a> {
         let (at, index) = (Timestamp::from_secs(submission.at_secs), self.members.len());
         let mut new = member(&submission, self.profiles, self.adapts, self.options)?;
         let is_like = |other: &&Member| {
-            (&other.submission.application, other.submission.batch) == (&submission.application, submission.batch)
+            (&other.submission.application, other.submission.batch)
+                == (&submission.application, submission.batch)
         };
         new.foresight = self.members.iter().find(is_like).and_then(|other| other.foresight);
         let is_foreseen = new.foresight.is_some();

@@ -64,7 +64,7 @@ pub(super) fn recognise(first: &str) -> Option<Format> {
 pub(super) fn read(format: Format, file: &Path, bytes: &[u8]) -> Result<Rows, FileError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
-        let n_lines = before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let n_lines = before.split(|byte| *byte == b'\n').skip(1).count() as u64;
         line(file, n_lines + 1, Problem::NotCsv("not UTF-8 text".to_owned()))
     })?;
     let mut rows = Rows::default();

@@ -142,7 +142,7 @@ impl TraceSpec {
             self.cluster.as_ref().map(|cluster| format!("cluster={cluster}")),
             (self.work == Work::Profile).then(|| "work=profile".to_owned()),
         ];
-        settings.into_iter().flatten().map(|setting| format!(",{setting}")).collect()
+        settings.into_iter().flatten().flat_map(|setting| [",".to_owned(), setting]).collect()
     }
 
     fn set(&mut self, key: &'static str, value: &str) -> Result<(), TraceSpecError> {

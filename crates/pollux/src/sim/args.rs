@@ -21,6 +21,14 @@ pub(crate) enum SimCommand {
     /// cluster was used, with means and standard deviations over seeds.
     #[command(after_help = RUN_EXAMPLE)]
     Run(Box<RunArgs>),
+    /// Make the paper's evaluation again, ours beside the published values
+    ///
+    /// Every table and figure that a simulator can show: policies with tuned and realistic jobs, the fairness knob,
+    /// finish-time fairness, load, time between rounds, interference, exploration, and more (`--list`). Needs no files:
+    /// jobs are generated after the paper's recipe and train after built-in profiles of the authors' measurements. With
+    /// the authors' own workloads and traces it also repeats their simulator.
+    #[command(after_help = REPRODUCE_EXAMPLE)]
+    Reproduce(ReproduceArgs),
     /// Take a figure out of the report of a run, as SVG or PNG
     ///
     /// `pollux sim run --out DIR` leaves a report with figures in DIR. Without `--figure`, lists them; with it, prints one as
@@ -166,6 +174,47 @@ pub(crate) struct PlotArgs {
     /// Draw it to this file, as SVG or PNG by the name's ending; without it, the SVG is printed
     #[arg(long, value_name = "FILE.svg|png", value_parser = plot_file, requires = "figure")]
     pub(crate) plot: Option<PlotFile>,
+}
+
+const REPRODUCE_EXAMPLE: &str = "\
+Example:
+  pollux sim reproduce --out evaluation
+  pollux sim reproduce tuned fairness --seeds 1..3
+  pollux sim reproduce load rounds interference --artifact adaptdl/simulator";
+
+#[derive(Args)]
+pub(crate) struct ReproduceArgs {
+    /// Experiments by name, or `all` [default: all]
+    #[arg(value_name = "EXPERIMENT|all")]
+    pub(crate) experiments: Vec<String>,
+
+    /// Name the experiments, and make none
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Seeds of the generated workloads; experiments with many settings use the first five
+    #[arg(long, value_name = "RANGE", default_value = "1..10")]
+    pub(crate) seeds: Seeds,
+
+    /// The folder of the authors' artifact with `traces`, `workloads`, `workloads-0.5` and so on
+    #[arg(long, value_name = "DIR")]
+    pub(crate) artifact: Option<PathBuf>,
+
+    /// With --artifact: the table that `cargo xtask osdi21-table` makes [default: target/osdi21-table.json]
+    #[arg(long, value_name = "FILE", requires = "artifact")]
+    pub(crate) table: Option<PathBuf>,
+
+    /// Runs at a time; results are the same for any number [default: as many as there are cores]
+    #[arg(long, value_name = "COUNT", value_parser = from_one::<u32>)]
+    pub(crate) threads: Option<u32>,
+
+    /// What to print
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: PlainOutput,
+
+    /// Also write report.html, the data of its figures and findings.json into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 const WORKLOAD_EXAMPLE: &str = "\

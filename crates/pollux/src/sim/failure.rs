@@ -7,6 +7,7 @@ use pollux_sim::cloud::CloudError;
 use pollux_sim::osdi21::file::Problem;
 use pollux_sim::osdi21::{self, FileError, LoadError, TableError};
 use pollux_sim::profile::ProfileError;
+use pollux_sim::reproduce::LabError;
 use pollux_sim::simulation;
 use pollux_sim::sweep::{SweepError, SweepFailed};
 use pollux_sim::traces::TraceSpecError;
@@ -35,6 +36,10 @@ pub(crate) enum SimFailure {
     NoSuchJob { job: String, workload: String, near: Vec<String>, n_jobs: usize },
     #[error("{what} `{first}` and `{second}` would share the folder `{name}`")]
     SharedFolder { what: &'static str, first: String, second: String, name: String },
+    #[error("there is no experiment `{name}`")]
+    NoSuchExperiment { name: String },
+    #[error(transparent)]
+    Lab(#[from] LabError),
     #[error(transparent)]
     Cloud(#[from] CloudError),
     #[error(transparent)]
@@ -75,6 +80,7 @@ impl SimFailure {
             | Self::NoTraces
             | Self::NoSuchJob { .. }
             | Self::NoFigure { .. }
+            | Self::NoSuchExperiment { .. }
             | Self::SharedFolder { .. }
             | Self::Recipe(_)
             | Self::TraceSpec(_)
@@ -97,6 +103,7 @@ impl SimFailure {
     /// What to do about it, where that is not plain from the message.
     pub(crate) fn hint(&self) -> Option<String> {
         let text = match self {
+            Self::NoSuchExperiment { .. } => "`pollux sim reproduce --list` names them",
             Self::NoTraces => {
                 "give the folder `traces` with `--traces`, or set POLLUX_DATA to the folder that has \
                  `pollux-osdi21/traces`"

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,8 @@ pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
             if let Some(secs) = args.round {
                 options.turn_secs = Duration::from_secs_f64(secs).as_secs();
             }
-            Ok(World::Osdi21 { applications: applications(args)?, options })
+            let applications = applications(args.traces.clone(), args.table.clone())?;
+            Ok(World::Osdi21 { applications, options })
         }
         None => {
             let profiles = profiles(args.traces.as_deref().unwrap_or(Path::new(BUILTIN)), &cluster)?;
@@ -131,17 +133,26 @@ pub(super) fn profiles(
 }
 
 /// The artifact's applications by name, from the authors' traces and the table made of them.
-fn applications(args: &RunArgs) -> Result<BTreeMap<String, Arc<Application>>, SimFailure> {
+pub(super) fn applications(
+    traces: Option<PathBuf>,
+    table: Option<PathBuf>,
+) -> Result<BTreeMap<String, Arc<Application>>, SimFailure> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let data = || Some(variable("POLLUX_DATA")?.join("pollux-osdi21/traces"));
-    let traces = args.traces.clone().or_else(data).ok_or(SimFailure::NoTraces)?;
+    let traces = traces.or_else(data).ok_or(SimFailure::NoTraces)?;
     exists(&traces)?;
-    let table = args.table.clone().or_else(|| variable("POLLUX_OSDI21_TABLE"));
+    let table = table.or_else(|| variable("POLLUX_OSDI21_TABLE"));
     let table = MeshTable::load(&table.unwrap_or_else(|| PathBuf::from(TABLE)))?;
     let load = |limits: &'static osdi21::Limits| {
         Ok((limits.name.to_owned(), Arc::new(Application::load(&traces, limits, &table)?)))
     };
     APPLICATIONS.iter().map(load).collect()
+}
+
+/// So many threads as are asked for, or as there are cores.
+pub(super) fn threads(asked: Option<u32>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    asked.map_or_else(cores, |threads| threads as usize)
 }
 
 pub(super) fn exists(folder: &Path) -> Result<(), SimFailure> {

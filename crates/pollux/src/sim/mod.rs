@@ -9,6 +9,7 @@ pub(crate) mod plot;
 pub(crate) mod profile;
 mod progress;
 mod report;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 mod seeds;
 mod story;

@@ -1,6 +1,5 @@
 //! `pollux sim run`.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Instant;
 
@@ -38,7 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Output, Failure> {
     let folder = args.out.as_deref().map(|path| Folder::create(path, &campaign)).transpose()?;
 
     let began = Instant::now();
-    let n_threads = threads(args).min(campaign.n_runs());
+    let n_threads = inputs::threads(args.threads).min(campaign.n_runs());
     let Done { records, digests, story } = execute(&campaign, n_threads, shown, folder.as_ref())?;
     let (n_runs, took) = (count(records.len(), "run"), duration(began.elapsed()));
     notes.push(format!("simulated {n_runs} in {took} on {}", count(n_threads, "thread")));
@@ -80,11 +79,6 @@ fn shown(args: &RunArgs, campaign: &Campaign) -> Result<Option<JobId>, SimFailur
         (Some(job), Some(first)) => story::find(job, first.jobs).map(Some),
         _ => Ok(None),
     }
-}
-
-fn threads(args: &RunArgs) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    args.threads.map_or_else(cores, |threads| threads as usize)
 }
 
 /// What all runs left.
