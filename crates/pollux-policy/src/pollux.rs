@@ -2,16 +2,17 @@
 
 use crate::ga::Genetic;
 use crate::plan::Plan;
-use crate::policy::{About, AnyPolicy, Policy, Terms};
+use crate::policy::{About, AnyPolicy, Cadence, Policy, Terms};
 use crate::rivals::{EvenShare, Fifo, Gavel, Optimus, ShortestFirst, Sia, Tiresias};
 use crate::round;
 use crate::settings::Settings;
-use crate::size_aware::SizeAware;
-use crate::snapshot::{Known, Learned, Snapshot};
+use crate::size_aware::{self, SizeAware};
+use crate::snapshot::{Job, Known, Snapshot};
 use crate::type_blind::TypeBlind;
 use crate::valuation::Stake;
 
-/// The Pollux objective, solved with a certificate.
+/// The Pollux objective, solved with a certificate. Of what jobs declare it looks at the work they have left, and at
+/// that only where weights by size are set.
 #[derive(Clone, Copy, Debug)]
 pub struct Pollux {
     /// The objective and the effort.
@@ -19,13 +20,14 @@ pub struct Pollux {
 }
 
 impl Default for Pollux {
+    /// As in the paper.
     fn default() -> Self {
         Self { settings: Settings::PAPER }
     }
 }
 
 impl Policy for Pollux {
-    type Knows = Learned;
+    type Knows = Known;
 
     fn about(&self) -> About {
         About {
@@ -36,27 +38,29 @@ impl Policy for Pollux {
         }
     }
 
-    fn plan(&self, snapshot: &Snapshot<Learned>, terms: &Terms<'_>) -> Plan {
-        self.plan_seeing(snapshot, terms)
+    fn cadence(&self) -> Cadence {
+        self.settings.cadence()
+    }
+
+    fn plan(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
+        let all_alike = |job: &Job| Stake { weight: job.weight, remaining_secs: None };
+        let stakes: Vec<Stake> = if self.settings.size > 0.0 {
+            size_aware::stakes(snapshot, self.settings.size)
+        } else {
+            snapshot.jobs().iter().map(all_alike).collect()
+        };
+        round::plan(snapshot, &self.settings, &stakes, terms)
     }
 
     fn plan_with_all(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
-        self.plan_seeing(snapshot, terms)
-    }
-}
-
-impl Pollux {
-    fn plan_seeing<K: AsRef<Learned>>(&self, snapshot: &Snapshot<K>, terms: &Terms<'_>) -> Plan {
-        let stakes: Vec<Stake> =
-            snapshot.jobs().iter().map(|job| Stake { weight: job.weight, remaining_secs: None }).collect();
-        round::plan(snapshot, &self.settings, &stakes, terms)
+        Policy::plan(self, snapshot, terms)
     }
 }
 
 /// Every policy.
 pub fn policies() -> Vec<Box<dyn AnyPolicy>> {
     vec![
-        Box::new(Pollux::default()),
+        Box::new(Pollux { settings: Settings::BALANCED }),
         Box::new(SizeAware::default()),
         Box::new(Genetic::paper()),
         Box::new(Genetic::osdi21()),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::policy::Cadence;
+
 /// The objective and the effort, without which no plan can be judged or repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -9,6 +11,9 @@ pub struct Settings {
     pub fairness: f64,
     /// What a speed-up is measured against.
     pub fair_share: FairShare,
+    /// How strongly short jobs are preferred to long ones: 0 not at all, 1 as weights by size have it
+    /// (`docs/concepts/size-aware.md`).
+    pub size: f64,
     /// What moving a job costs in its speed-up.
     pub restart_price: RestartPrice,
     /// How far a job may grow beyond what it has been seen on: a multiple of the most GPUs it has held.
@@ -19,6 +24,8 @@ pub struct Settings {
     pub floor: f64,
     /// Multiplies every speed-up before the floor is added.
     pub scale: f64,
+    /// Whether a plan is also made whenever a job arrives or ends, not only every minute.
+    pub on_events: bool,
     /// How long to search, and when that is enough.
     pub effort: Effort,
 }
@@ -28,11 +35,13 @@ impl Settings {
     pub const PAPER: Self = Self {
         fairness: -1.0,
         fair_share: FairShare::Packed,
+        size: 0.0,
         restart_price: RestartPrice::Paper,
         exploration: 2.0,
         avoid_interference: true,
         floor: 0.0,
         scale: 1.0,
+        on_events: false,
         effort: Effort::DEFAULT,
     };
 
@@ -49,9 +58,19 @@ impl Settings {
     pub const SIZE_AWARE: Self = Self {
         fairness: 0.5,
         fair_share: FairShare::OneGpu,
+        size: 1.0,
         restart_price: RestartPrice::Horizon(Duration::from_secs(200)),
         ..Self::TUNED
     };
+
+    /// What `pollux` does unless told otherwise: weights by size at half their strength, and plans whenever a job arrives or
+    /// ends. Chosen in simulation over loads (`docs/guides/choose-a-policy.md`).
+    pub const BALANCED: Self = Self { size: 0.5, on_events: true, ..Self::SIZE_AWARE };
+
+    /// When plans are wanted: every minute, as in the paper, and on events where these settings say so.
+    pub(crate) fn cadence(&self) -> Cadence {
+        Cadence { every: Duration::from_mins(1), on_events: self.on_events }
+    }
 
     /// The objective as the authors' artifact codes it for nodes of `gpus_per_node` GPUs: one-node fair share (B3), first starts
     /// discounted (B6), and a floor that swamps the mean where jobs starve (B7).

@@ -11,7 +11,7 @@ use libm::pow;
 use pollux_model::{GpuType, NodeId, Placement};
 
 use crate::plan::Plan;
-use crate::policy::{About, Policy, Terms};
+use crate::policy::{About, Cadence, Policy, Terms};
 use crate::round;
 use crate::settings::Settings;
 use crate::snapshot::{Job, Known, Snapshot};
@@ -49,13 +49,17 @@ impl Policy for SizeAware {
         }
     }
 
+    fn cadence(&self) -> Cadence {
+        self.settings.cadence()
+    }
+
     fn plan(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
-        round::plan(snapshot, &self.settings, &stakes(snapshot), terms)
+        round::plan(snapshot, &self.settings, &stakes(snapshot, self.settings.size), terms)
     }
 }
 
-/// Weights by size, and how long jobs still run.
-fn stakes(snapshot: &Snapshot<Known>) -> Vec<Stake> {
+/// Weights by size, of this strength, and how long jobs still run.
+pub(crate) fn stakes(snapshot: &Snapshot<Known>, strength: f64) -> Vec<Stake> {
     let jobs = snapshot.jobs();
     let nodes = snapshot.cluster().nodes.iter().map(|node| (node.id, &node.gpu_type));
     let types: BTreeMap<NodeId, &GpuType> = nodes.collect();
@@ -63,7 +67,7 @@ fn stakes(snapshot: &Snapshot<Known>) -> Vec<Stake> {
     let declares = jobs.iter().zip(&left).any(|(job, left)| job.knows.remaining.is_some() && left.is_some());
     let weights = if declares { by_rank(&left) } else { jobs.iter().map(by_attained_service).collect() };
     let stakes = jobs.iter().zip(weights).map(|(job, weight)| Stake {
-        weight: weight * job.weight,
+        weight: job.weight * if strength < 1.0 { pow(weight, strength) } else { weight },
         remaining_secs: job.knows.remaining.zip(goodput(job, &types)).map(|(work, rate)| work / rate),
     });
     stakes.collect()

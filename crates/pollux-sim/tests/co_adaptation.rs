@@ -14,7 +14,7 @@ mod common;
 
 use common::{profiles, submission};
 use pollux_model::{JobId, Timestamp};
-use pollux_policy::{About, AnyPolicy, Learned, Plan, Policy, Pollux, Settings, Snapshot, Terms};
+use pollux_policy::{About, AnyPolicy, Known, Plan, Policy, Pollux, Settings, Snapshot, Terms};
 use pollux_sim::simulation::{Options, simulate};
 use pollux_sim::workload::Workload;
 use pollux_sim::{Run, What};
@@ -114,13 +114,13 @@ fn late_in_training_the_batch_is_larger_on_the_same_gpus() {
 struct FixedBatch(Pollux);
 
 impl Policy for FixedBatch {
-    type Knows = Learned;
+    type Knows = Known;
 
     fn about(&self) -> About {
         About { name: "fixed-batch", adapts_batch: false, ..Policy::about(&self.0) }
     }
 
-    fn plan(&self, snapshot: &Snapshot<Learned>, terms: &Terms<'_>) -> Plan {
+    fn plan(&self, snapshot: &Snapshot<Known>, terms: &Terms<'_>) -> Plan {
         Policy::plan(&self.0, snapshot, terms)
     }
 }

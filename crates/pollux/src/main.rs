@@ -45,6 +45,7 @@ fn run(command: &Command) -> Result<Output, Failure> {
         Command::Sim { command: SimCommand::Run(args) } => sim::run::run(args),
         Command::Sim { command: SimCommand::Sweep(args) } => sim::sweep::run(args),
         Command::Sim { command: SimCommand::Plot(args) } => sim::plot::run(args),
+        Command::Sim { command: SimCommand::Whatif(args) } => sim::whatif::run(args),
         Command::Sim { command: SimCommand::Reproduce(args) } => sim::reproduce::run(args),
         Command::Sim { command: SimCommand::Workload(args) } => sim::workload::run(args),
         Command::Sim { command: SimCommand::Profile(args) } => sim::profile::run(args),

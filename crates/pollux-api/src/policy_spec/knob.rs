@@ -26,7 +26,7 @@ impl Knob {
 /// Of Tiresias: the key, and what its value must be.
 pub(super) const DEMOTE: (&str, &str) = ("demote", "a number of GPU-hours from 0 to 1000000");
 
-pub(super) const KNOBS: [Knob; 6] = [
+pub(super) const KNOBS: [Knob; 8] = [
     Knob {
         key: "fairness",
         expected: "a number from -100 to 1",
@@ -35,6 +35,28 @@ pub(super) const KNOBS: [Knob; 6] = [
             Some(())
         },
         write: |settings| plain_number(settings.fairness),
+    },
+    Knob {
+        key: "size",
+        expected: "a number from 0 to 1",
+        read: |settings, value| {
+            settings.size = within(value, 0.0, 1.0)?;
+            Some(())
+        },
+        write: |settings| plain_number(settings.size),
+    },
+    Knob {
+        key: "rounds",
+        expected: "`timed` or `events`",
+        read: |settings, value| {
+            settings.on_events = match value {
+                "timed" => false,
+                "events" => true,
+                _ => return None,
+            };
+            Some(())
+        },
+        write: |settings| if settings.on_events { "events" } else { "timed" }.to_owned(),
     },
     Knob {
         key: "restart",

@@ -4,7 +4,7 @@
 //!
 //! | policy | presets | keys |
 //! | --- | --- | --- |
-//! | `pollux`, `pollux-size-aware`, `pollux-type-blind` | `paper`, `tuned`, `osdi21` | `fairness`, `restart`, `explore`, `effort`, `share`, `interference` |
+//! | `pollux`, `pollux-size-aware`, `pollux-type-blind` | `balanced`, `paper`, `tuned`, `osdi21` | `fairness`, `size`, `rounds`, `restart`, `explore`, `effort`, `share`, `interference` |
 //! | `tiresias` | | `demote` |
 //! | `sia` | | `fairness`, `waiting`, `rounded` |
 //! | `gavel` | | `objective` |
@@ -27,8 +27,8 @@ use knob::{DEMOTE, KNOBS, Knob, plain_number, within};
 /// Other names that policies go by.
 pub const ALIASES: [(&str, &str); 1] = [("pollux-ga", "pollux-ga-paper")];
 
-/// The names of presets: the paper's objective, the same with what was measured to be better, the artifact's.
-pub const PRESETS: [&str; 3] = ["paper", "tuned", "osdi21"];
+/// The names of presets: the default, the paper's objective, the same with better prices, the artifact's.
+pub const PRESETS: [&str; 4] = ["balanced", "paper", "tuned", "osdi21"];
 
 /// GPUs of a node in the artifact, which its objective hangs on.
 const OSDI21_NODE: u32 = 4;
@@ -186,8 +186,10 @@ const TYPE_BLIND: &str = "pollux-type-blind";
 /// The settings that keys change.
 fn base(name: &str, preset: Option<&str>) -> Settings {
     match preset {
+        Some("balanced") => Settings::BALANCED,
         Some("tuned") => Settings::TUNED,
         Some("osdi21") => Settings::osdi21(OSDI21_NODE),
+        None if name == POLLUX => Settings::BALANCED,
         None if name == SIZE_AWARE => Settings::SIZE_AWARE,
         _ => Settings::PAPER,
     }

@@ -27,7 +27,12 @@ fn every_policy_is_read_by_its_name() {
 
 #[test]
 fn presets_and_keys_are_settings() {
-    assert_eq!(settings("pollux"), Settings::PAPER);
+    assert_eq!(settings("pollux"), Settings::BALANCED);
+    assert_eq!(settings("pollux:balanced"), Settings::BALANCED);
+    assert_eq!(
+        settings("pollux:paper+size=0.25+rounds=events"),
+        Settings { size: 0.25, on_events: true, ..Settings::PAPER }
+    );
     assert_eq!(settings("pollux:paper"), Settings::PAPER);
     assert_eq!(settings("pollux:tuned"), Settings::TUNED);
     assert_eq!(settings("pollux:osdi21"), Settings::osdi21(4));
@@ -43,7 +48,8 @@ fn presets_and_keys_are_settings() {
         effort,
         ..Settings::PAPER
     };
-    let text = "pollux:fairness=-2.5+share=one-node+restart=90+explore=none+interference=allow+effort=10";
+    let text =
+        "pollux:paper+fairness=-2.5+share=one-node+restart=90+explore=none+interference=allow+effort=10";
     assert_eq!(settings(text), expected);
     assert_eq!(settings("pollux:tuned+restart=free").restart_price, RestartPrice::Free);
 }
@@ -56,10 +62,11 @@ fn check_text(text: &str, expected: &str) {
 
 #[test]
 fn the_default_is_left_out() {
-    check_text("pollux:fairness=-1+explore=2", "pollux");
+    check_text("pollux:fairness=0.5+explore=4", "pollux");
+    check_text("pollux:paper+fairness=-1+rounds=timed", "pollux:paper");
     check_text(
-        " pollux : fairness=0 + restart=200.0 ".replace(" :", ":").as_str(),
-        "pollux:fairness=0+restart=200",
+        " pollux : fairness=0 + restart=90.0 ".replace(" :", ":").as_str(),
+        "pollux:fairness=0+restart=90",
     );
     check_text("pollux:tuned+restart=paper", "pollux:tuned+restart=paper");
     check_text("tiresias:demote=16", "tiresias");
@@ -79,8 +86,7 @@ fn check_error(text: &str, message: &str, hint: Option<&str>) {
 
 #[test]
 fn what_is_wrong_is_named() {
-    let all =
-        "`paper`, `tuned`, `osdi21`, `fairness`, `restart`, `explore`, `effort`, `share`, `interference`";
+    let all = "`balanced`, `paper`, `tuned`, `osdi21`, `fairness`, `size`, `rounds`, `restart`, `explore`, `effort`, `share`, `interference`";
     check_error(
         "polux",
         "there is no policy `polux`",

@@ -66,7 +66,7 @@ pub(super) fn defaults(lab: &Lab) -> Result<Findings, LabError> {
             ours.0 <= 0.9 && ours.1 <= 1.01 && ours.2 <= 0.5 * paper.2,
         )
         .otherwise(
-            "see docs/guides/choose-a-policy.md: speed and the share of unfair jobs trade against each other",
+            "makespan: long jobs wait for short ones, so the last of them ends a little later; docs/guides/choose-a-policy.md has what else was tried",
         ),
     );
     Ok(findings)

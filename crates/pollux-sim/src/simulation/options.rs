@@ -1,5 +1,6 @@
 //! What can be chosen about a simulated world.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub struct Options {
     /// Whether jobs take the largest batch their GPUs hold in one pass, whatever it is worth to training, as those do
     /// that know of throughput alone; for comparison.
     pub blind_batch: bool,
+    /// How much the speed-up of an application's jobs counts; 1 for those that are not named.
+    pub weights: BTreeMap<String, f64>,
     /// Whether new jobs build on what earlier ones of their application learned.
     pub history: bool,
     /// What goes wrong.
@@ -48,6 +51,7 @@ impl Default for Options {
             interference: 0.0,
             noise: 0.0,
             blind_batch: false,
+            weights: BTreeMap::new(),
             history: false,
             faults: Faults::default(),
             log: Kept::default(),

@@ -588,6 +588,7 @@ fn spec(member: &Member, options: &Options) -> JobSpec {
     let most = most.min(member.limits.max_replicas()).max(1);
     JobSpec {
         application: Some(submission.application.as_str().into()),
+        weight: options.weights.get(&submission.application).copied().unwrap_or(1.0),
         max_gpus: Some(most),
         types: if types.len() == in_cluster.len() { BTreeSet::new() } else { types },
         request: Some(Request { gpus: submission.gpus }),

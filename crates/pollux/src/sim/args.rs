@@ -29,6 +29,12 @@ pub(crate) enum SimCommand {
     /// the authors' own workloads and traces it also repeats their simulator.
     #[command(after_help = REPRODUCE_EXAMPLE)]
     Reproduce(ReproduceArgs),
+    /// Ask what would change, and for whom
+    ///
+    /// Takes the arguments of `sim run` for how things are, and any number of changes: more nodes, other GPUs, more load, another
+    /// policy, another weight. Prints both side by side, paired by seed, and which jobs gain and lose.
+    #[command(after_help = WHATIF_EXAMPLE)]
+    Whatif(Box<WhatifArgs>),
     /// Take a figure out of the report of a run, as SVG or PNG
     ///
     /// `pollux sim run --out DIR` leaves a report with figures in DIR. Without `--figure`, lists them; with it, prints one as
@@ -66,7 +72,7 @@ Example:
   pollux sim run --policy pollux --cluster examples/clusters/t4-on-demand.json --scaler throughput
   pollux sim run --policy tiresias --workload workloads --compat osdi21 --traces traces";
 
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(crate) struct RunArgs {
     /// Who plans, separated by commas; settings follow a colon, as in pollux:tuned+fairness=0
     #[arg(long, value_name = "NAME[:SETTINGS],..", required = true, value_delimiter = ',')]
@@ -153,6 +159,22 @@ pub(crate) struct RunArgs {
 pub(crate) enum Compat {
     /// The artifact of the Pollux paper
     Osdi21,
+}
+
+const WHATIF_EXAMPLE: &str = "\
+Example:
+  pollux sim whatif --policy pollux --seeds 1..5 --change cluster=20x4:t4 --change load=2
+  pollux sim whatif --policy tiresias --workload jobs.csv --change policy=pollux --out answer
+  pollux sim whatif --policy pollux --change 'load=1.5; cluster=16x4:t4,2x8:a100' --change weight=bert:3";
+
+#[derive(Args)]
+pub(crate) struct WhatifArgs {
+    /// What is otherwise, as KEY=VALUE, several after `;`; may be given several times
+    #[arg(long, value_name = "KEY=VALUE[;..]", required = true)]
+    pub(crate) change: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 const PLOT_EXAMPLE: &str = "\

@@ -11,6 +11,7 @@ use pollux_sim::reproduce::LabError;
 use pollux_sim::simulation;
 use pollux_sim::sweep::{SweepError, SweepFailed};
 use pollux_sim::traces::TraceSpecError;
+use pollux_sim::whatif::WhatifError;
 use pollux_sim::workload::{GenerateError, RecipeError};
 
 use crate::failure::exit;
@@ -36,6 +37,10 @@ pub(crate) enum SimFailure {
     NoSuchJob { job: String, workload: String, near: Vec<String>, n_jobs: usize },
     #[error("{what} `{first}` and `{second}` would share the folder `{name}`")]
     SharedFolder { what: &'static str, first: String, second: String, name: String },
+    #[error("`{change}` is no change")]
+    NoSuchChange { change: String },
+    #[error(transparent)]
+    Whatif(#[from] WhatifError),
     #[error("there is no experiment `{name}`")]
     NoSuchExperiment { name: String },
     #[error(transparent)]
@@ -81,6 +86,7 @@ impl SimFailure {
             | Self::NoSuchJob { .. }
             | Self::NoFigure { .. }
             | Self::NoSuchExperiment { .. }
+            | Self::NoSuchChange { .. }
             | Self::SharedFolder { .. }
             | Self::Recipe(_)
             | Self::TraceSpec(_)
@@ -103,6 +109,7 @@ impl SimFailure {
     /// What to do about it, where that is not plain from the message.
     pub(crate) fn hint(&self) -> Option<String> {
         let text = match self {
+            Self::NoSuchChange { .. } => return Some(super::whatif::hint()),
             Self::NoSuchExperiment { .. } => "`pollux sim reproduce --list` names them",
             Self::NoTraces => {
                 "give the folder `traces` with `--traces`, or set POLLUX_DATA to the folder that has \

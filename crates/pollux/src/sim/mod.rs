@@ -15,4 +15,5 @@ mod seeds;
 mod story;
 pub(crate) mod sweep;
 mod table;
+pub(crate) mod whatif;
 pub(crate) mod workload;
