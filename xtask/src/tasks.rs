@@ -28,7 +28,7 @@ pub(crate) fn demo() -> Result<()> {
         "--workload",
         "examples/workload.csv",
         "--policy",
-        "pollux:tuned,tiresias,optimus,srtf,fair-share,fifo",
+        "pollux,tiresias,optimus,srtf,fair-share,fifo",
         "--show",
         "deepspeech2-6",
         "--out",

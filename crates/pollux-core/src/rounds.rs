@@ -135,6 +135,10 @@ impl Scheduler {
             if may_move(job) && is_possible && answer.allocation != job.wanted {
                 moves.insert(id, answer.allocation.clone());
             }
+            // Who is on its way somewhere is best explained by what sent it there.
+            if job.explanation.is_some() && is_underway(job) && !moves.contains_key(&id) {
+                continue;
+            }
             job.explanation = Some(Explanation {
                 cycle,
                 at,
@@ -231,6 +235,12 @@ impl Scheduler {
         }
         effects
     }
+}
+
+/// Whether a job has been sent somewhere and does not train there yet.
+fn is_underway(job: &Job) -> bool {
+    let is_there = job.phase == Phase::Running && job.held == job.wanted;
+    !job.wanted.is_empty() && !is_there
 }
 
 /// Whether a plan may change what a job is to hold: it is not on its way, and may be stopped if it runs.

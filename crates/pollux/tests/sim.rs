@@ -196,3 +196,13 @@ fn the_artifact_is_repeated_through_the_command() {
     let ours = json["runs"][0]["avg_jct_s"].as_f64().unwrap();
     assert!((ours - mean).abs() < 1e-6, "{ours} s, recorded {mean} s");
 }
+
+#[test] // Plans are made while a job is on its way; none of them may hide why it was sent.
+fn a_story_says_why_and_not_that_it_was_on_its_way() {
+    let few = ["--policy", "pollux", "--workload", "generate:jobs=20,hours=1", "--cluster", "4x4:t4"];
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pollux"));
+    let output = command.args(["sim", "run"]).args(few).args(["--show", "cifar10-3"]).output().unwrap();
+    let story = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && story.contains("Why it got what it got"), "{story}");
+    assert!(!story.contains("is restarting"), "{story}");
+}

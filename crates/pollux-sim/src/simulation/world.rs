@@ -1,5 +1,6 @@
 //! Jobs, scheduler and policy on their way through a workload.
 
+mod guided;
 mod rented;
 mod trouble;
 
@@ -14,7 +15,7 @@ use pollux_policy::{AnyPolicy, Request, Seed};
 
 use super::SimulationError;
 use super::fleet::Fleet;
-use super::guide::{Guide, Milestone, Order};
+use super::guide::{Guide, Milestone};
 use super::job::{SimJob, Slowed};
 use super::options::{Options, RestartCost};
 use super::truth::{Foresight, fair_secs};
@@ -403,59 +404,6 @@ impl<'a> World<'a> {
             Some(n_epochs) => self.ask_guide(now, index, Milestone::Epochs(n_epochs)),
             None => Ok(()),
         }
-    }
-
-    /// Does what the guide orders after a milestone, if there is a guide.
-    fn ask_guide(
-        &mut self,
-        now: Timestamp,
-        index: usize,
-        milestone: Milestone,
-    ) -> Result<(), SimulationError> {
-        let Some(guide) = &mut self.guide else { return Ok(()) };
-        for order in guide.passed(now, index, milestone) {
-            match order {
-                Order::Submit(submission) => self.add(now, submission)?,
-                Order::GiveUp(index) => self.give_up(now, index)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// A job that nobody knew of before.
-    fn add(&mut self, now: Timestamp, mut submission: Submission) -> Result<(), SimulationError> {
-        submission.at_secs = now.as_micros().div_ceil(1_000_000);
-        let (at, index) = (Timestamp::from_secs(submission.at_secs), self.members.len());
-        let mut new = member(&submission, self.profiles, self.adapts, self.options)?;
-        let is_like = |other: &&Member| {
-            (&other.submission.application, other.submission.batch)
-                == (&submission.application, submission.batch)
-        };
-        new.foresight = self.members.iter().find(is_like).and_then(|other| other.foresight);
-        let is_foreseen = new.foresight.is_some();
-        self.members.push(new);
-        if !self.adapts && !is_foreseen {
-            self.foresight.clear();
-            self.foresee();
-        }
-        self.n_open += 1;
-        self.schedule(at, Coming::Submission(index));
-        Ok(())
-    }
-
-    fn give_up(&mut self, now: Timestamp, index: usize) -> Result<(), SimulationError> {
-        let Some(member) = self.members.get_mut(index) else { return Ok(()) };
-        if member.given_up || member.completed.is_some() {
-            return Ok(());
-        }
-        member.given_up = true;
-        self.n_open -= 1;
-        // One that is yet to come is never submitted.
-        if self.driver.scheduler().job(job_id(index)).is_some() {
-            self.tell(now, Input::JobCancelled(job_id(index)))?;
-        }
-        self.members[index].retire();
-        Ok(())
     }
 
     /// Distributed jobs that share a node slow each other down, and a slow node all that are on it.
