@@ -119,19 +119,21 @@ impl Findings {
             Part::Grid(grid) => page.table(grid.table()),
             Part::Figure(name, chart, caption) => page.figure(name, (**chart).clone(), caption.as_str()),
         });
-        if self.claims.is_empty() { page } else { page.table(claims(&self.claims)) }
+        if self.claims.is_empty() { page } else { with_claims(page, &self.claims) }
     }
 }
 
-/// Published comparisons as a table.
-pub(super) fn claims<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Table {
-    let mut table =
-        Table::new("Published comparisons", ["comparison", "published", "here", "holds", "why not"]);
-    for column in 1..5 {
+/// Published comparisons as a table, and why some do not hold.
+pub(super) fn with_claims<'a>(page: Page, claims: impl IntoIterator<Item = &'a Claim> + Clone) -> Page {
+    let mut table = Table::new("Published comparisons", ["comparison", "published", "here", "holds"]);
+    for column in 1..4 {
         table = table.align(column, Align::Left);
     }
-    claims.into_iter().fold(table, |table, claim| {
-        let why = claim.why.as_deref().unwrap_or("");
-        table.row([claim.what.as_str(), &claim.published, &claim.ours, claim.verdict(), why])
-    })
+    let table = claims.clone().into_iter().fold(table, |table, claim| {
+        table.row([claim.what.as_str(), &claim.published, &claim.ours, claim.verdict()])
+    });
+    let why = |claim: &Claim| claim.why.as_ref().map(|why| format!("{}: {why}.", claim.what));
+    let reasons: Vec<String> = claims.into_iter().filter_map(why).collect();
+    let page = page.table(table);
+    if reasons.is_empty() { page } else { page.text("Why not:").list(reasons) }
 }
