@@ -107,7 +107,7 @@ fn main() {
         return;
     }
     println!(
-        "One simulation with `pollux` as it is by default: CPU of one core, a process each, seeds from 1 on."
+        "One simulation with `pollux:tuned`: CPU of one core, a process each, seeds from 1 on."
     );
     println!("Median (least to most); promises in brackets; MB are millions of bytes.");
     let mut kept = true;
@@ -174,7 +174,7 @@ fn in_own_process(case: &Case, seed: usize) -> Cost {
 fn run(case: &Case, seed: u64) -> Option<Cost> {
     let cluster: ClusterShape = case.cluster.parse().expect("the cluster of a case is one");
     let (world, jobs) = world(cluster, &case.jobs, seed)?;
-    let policy = parse_policy("pollux").expect("there is such a policy");
+    let policy = parse_policy("pollux:tuned").expect("there is such a policy");
     let setup_secs = cpu_secs();
     let run = match world.simulate(&jobs, policy.as_ref(), seed) {
         Ok(run) => run,
