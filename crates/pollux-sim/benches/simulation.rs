@@ -106,9 +106,7 @@ fn main() {
         }
         return;
     }
-    println!(
-        "One simulation with `pollux:tuned`: CPU of one core, a process each, seeds from 1 on."
-    );
+    println!("One simulation with `pollux:tuned`: CPU of one core, a process each, seeds from 1 on.");
     println!("Median (least to most); promises in brackets; MB are millions of bytes.");
     let mut kept = true;
     for case in &CASES {
