@@ -31,7 +31,7 @@ impl Default for Config {
     /// A round a minute, as in the paper, and 30 s for a restart.
     fn default() -> Self {
         Self {
-            cadence: Cadence { every: Duration::from_mins(1), on_events: false },
+            cadence: Cadence { every: Duration::from_mins(1), on_events: None },
             seed: Seed(0),
             restart_cost: Duration::from_secs(30),
             history: false,

@@ -12,8 +12,11 @@ use crate::scaler::{Leaving, PoolId};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     nodes: BTreeMap<NodeId, Entry>,
+    /// Why nodes are on their way out.
+    leaving: BTreeMap<NodeId, Leaving>,
     /// GPUs of the largest node, and of all.
     sizes: (u32, u32),
+    gpu_types: BTreeSet<GpuType>,
 }
 
 #[derive(Clone, Debug)]
@@ -24,15 +27,6 @@ struct Entry {
     held: u32,
     /// The pool it was bought from, and when it came.
     of_pool: Option<(PoolId, Timestamp)>,
-    /// Why it is on its way out, if it is.
-    leaving: Option<Leaving>,
-}
-
-impl Entry {
-    /// Who is on its way out empties, whatever else was said of it.
-    fn state(&self) -> NodeState {
-        if self.leaving.is_some() { NodeState::Draining } else { self.state }
-    }
 }
 
 /// A node that is of a pool, or on its way out.
@@ -49,28 +43,39 @@ impl Ledger {
     }
 
     pub(crate) fn join(&mut self, node: NodeId, spec: NodeSpec, of_pool: Option<(PoolId, Timestamp)>) {
-        let (state, leaving) = (NodeState::Ready, None);
-        self.nodes.insert(node, Entry { spec, state, others: 0, held: 0, of_pool, leaving });
+        self.nodes.insert(node, Entry { spec, state: NodeState::Ready, others: 0, held: 0, of_pool });
         self.measure();
     }
 
     pub(crate) fn set_leaving(&mut self, node: NodeId, leaving: Option<Leaving>) {
-        if let Some(entry) = self.nodes.get_mut(&node) {
-            entry.leaving = leaving;
-        }
+        match leaving {
+            Some(leaving) => self.leaving.insert(node, leaving),
+            None => self.leaving.remove(&node),
+        };
+    }
+
+    /// Nodes on their way out, and why.
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = (NodeId, Leaving)> {
+        self.leaving.iter().map(|(&node, &leaving)| (node, leaving))
+    }
+
+    /// Who is on its way out empties, whatever else was said of it.
+    fn state(&self, node: NodeId, entry: &Entry) -> NodeState {
+        if self.leaving.contains_key(&node) { NodeState::Draining } else { entry.state }
     }
 
     /// Nodes that are of a pool, or on their way out.
     pub(crate) fn members(&self) -> impl Iterator<Item = Member> {
         let all = self.nodes.iter().map(|(&node, entry)| {
-            let &Entry { of_pool, leaving, held, .. } = entry;
-            Member { node, of_pool, leaving, held }
+            let &Entry { of_pool, held, .. } = entry;
+            Member { node, of_pool, leaving: self.leaving.get(&node).copied(), held }
         });
         all.filter(|member| member.of_pool.is_some() || member.leaving.is_some())
     }
 
     pub(crate) fn lose(&mut self, node: NodeId) {
         self.nodes.remove(&node);
+        self.leaving.remove(&node);
         self.measure();
     }
 
@@ -99,7 +104,7 @@ impl Ledger {
     /// The type of these GPUs: whole ones, all of one type, on nodes that jobs may come to. None if they are not.
     pub(crate) fn open_type(&self, allocation: &Allocation) -> Option<&GpuType> {
         let mut types = allocation.iter().map(|(node, share)| {
-            let is_open = |entry: &&Entry| entry.state() == NodeState::Ready && share.is_whole();
+            let is_open = |entry: &&Entry| self.state(node, entry) == NodeState::Ready && share.is_whole();
             self.nodes.get(&node).filter(is_open).map(|entry| &entry.spec.gpu_type)
         });
         let first = types.next()??;
@@ -129,8 +134,8 @@ impl Ledger {
     }
 
     /// The types of all nodes.
-    pub(crate) fn gpu_types(&self) -> BTreeSet<GpuType> {
-        self.nodes.values().map(|entry| &entry.spec.gpu_type).cloned().collect()
+    pub(crate) fn gpu_types(&self) -> &BTreeSet<GpuType> {
+        &self.gpu_types
     }
 
     /// The nodes as a policy sees them where jobs hold this much.
@@ -143,7 +148,7 @@ impl Ledger {
                 gpus: entry.spec.gpus,
                 // Others may have come to where a job of ours still is.
                 others: entry.others.min(left),
-                state: entry.state(),
+                state: self.state(id, entry),
             }
         };
         self.nodes.iter().map(node).collect()
@@ -157,6 +162,7 @@ impl Ledger {
     fn measure(&mut self) {
         let gpus = || self.nodes.values().map(|entry| entry.spec.gpus);
         self.sizes = (gpus().max().unwrap_or(0), gpus().fold(0, u32::saturating_add));
+        self.gpu_types = self.nodes.values().map(|entry| &entry.spec.gpu_type).cloned().collect();
     }
 
     /// GPUs held of a node; none if it is not there.

@@ -37,10 +37,19 @@ impl Scheduler {
     /// Something happened that a plan should take into account: at once, or at the next round.
     pub(crate) fn happened(&mut self, now: Timestamp) -> Vec<Effect> {
         self.rounds.is_stale = true;
-        if self.config.cadence.on_events && self.rounds.awaited.is_none() {
-            return self.solve(now);
-        }
-        self.wake(now).into_iter().collect()
+        if self.is_wanted(now) { self.solve(now) } else { self.wake(now).into_iter().collect() }
+    }
+
+    /// Whether a plan is wanted before its time: something happened, and the latest is long enough ago.
+    fn is_wanted(&self, now: Timestamp) -> bool {
+        let is_news = self.rounds.is_stale && self.rounds.awaited.is_none();
+        is_news && self.earliest().is_some_and(|earliest| earliest <= now)
+    }
+
+    /// When something that happened may lead to a plan at the earliest; never if plans are made at fixed times.
+    fn earliest(&self) -> Option<Timestamp> {
+        let apart = self.config.cadence.on_events?;
+        Some(self.rounds.began.map_or(Timestamp::ZERO, |began| began + apart))
     }
 
     /// Asks to be woken for the next round, if anybody is there for it.
@@ -54,6 +63,12 @@ impl Scheduler {
         if self.rounds.began.is_some_and(|began| next <= began) {
             next = multiple(next.as_micros() / every + 1);
         }
+        // While a plan is awaited nothing can be asked; its answer looks again.
+        if let Some(earliest) =
+            self.earliest().filter(|_| self.rounds.is_stale && self.rounds.awaited.is_none())
+        {
+            next = next.min(earliest.max(now));
+        }
         // A tick that is late is still on its way: were it given up, a busy shell would never begin a round.
         if self.rounds.wake_at.is_some_and(|at| at <= next) {
             return None;
@@ -65,8 +80,7 @@ impl Scheduler {
     pub(crate) fn tick(&mut self, now: Timestamp) -> Vec<Effect> {
         self.rounds.is_stale |= self.is_anybody_back(now);
         let is_due = self.rounds.wake_at.is_some_and(|at| at <= now);
-        let is_wanted = self.config.cadence.on_events && self.rounds.is_stale;
-        if self.rounds.awaited.is_none() && (is_due || is_wanted) {
+        if self.is_wanted(now) || is_due && self.rounds.awaited.is_none() {
             return self.solve(now);
         }
         if is_due {
@@ -88,6 +102,7 @@ impl Scheduler {
     pub(crate) fn solve(&mut self, now: Timestamp) -> Vec<Effect> {
         self.rounds.wake_at = self.rounds.wake_at.filter(|at| *at > now);
         self.rounds.is_urgent = false;
+        self.rounds.is_stale = false;
         if self.active.is_empty() {
             if self.is_restless() {
                 self.rounds.began = Some(now);
@@ -107,7 +122,6 @@ impl Scheduler {
             let cycle = CycleId(self.rounds.latest.0 + 1);
             self.rounds.latest = cycle;
             self.rounds.awaited = Some((cycle, now));
-            self.rounds.is_stale = false;
             effects.extend(self.look(now, &snapshot));
             let snapshot = Box::new(snapshot.carrying(self.rounds.carried.clone()));
             effects.push(Effect::Solve { cycle, snapshot, seed: mixed(self.config.seed, cycle) });
@@ -158,8 +172,10 @@ impl Scheduler {
             effects.extend(self.ask_to_leave(now, id));
         }
         effects.extend(self.start_waiting(now));
-        if self.rounds.is_urgent || self.config.cadence.on_events && self.rounds.is_stale {
+        if self.rounds.is_urgent {
             effects.extend(self.solve(now));
+        } else if self.rounds.is_stale {
+            effects.extend(self.happened(now));
         }
         Ok(effects)
     }

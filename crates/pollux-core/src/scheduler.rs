@@ -255,7 +255,12 @@ impl Scheduler {
             return Ok(Vec::new());
         }
         self.go_on(id);
-        Ok(self.after_release(now))
+        let mut effects = self.start_waiting(now);
+        // Who goes where a plan sent it is no news.
+        if self.jobs.get(&id).is_none_or(|job| job.wanted.is_empty()) {
+            effects.extend(self.happened(now));
+        }
+        Ok(effects)
     }
 
     fn finished(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
@@ -315,7 +320,7 @@ impl Scheduler {
         job.wanted = Allocation::none();
         job.not_before = now + config.back_off_after(job.failures);
         // Who is asked at fixed times alone need not be woken in between.
-        config.cadence.on_events.then_some(Effect::WakeAt(job.not_before))
+        config.cadence.on_events.map(|_| Effect::WakeAt(job.not_before))
     }
 
     /// All processes of a start are gone: its GPUs are free. Says where the job was in its life; nothing if it was

@@ -39,7 +39,7 @@ impl View<'_> {
         let cluster = Cluster {
             nodes: self.ledger.nodes(&held),
             groups: self.groups.to_vec(),
-            speeds: self.speeds.pooled(&self.ledger.gpu_types()),
+            speeds: self.speeds.pooled(self.ledger.gpu_types()),
         };
         Snapshot::new(cluster, jobs)
     }

@@ -8,6 +8,12 @@ use common::{World, adapting, eager, minutely, plan};
 use pollux_core::{Config, CycleId, Input, Refused};
 use pollux_policy::{Cadence, Seed};
 
+/// A round for what happens, ten seconds apart at least, and one a minute.
+fn patient() -> Config {
+    let cadence = Cadence { every: Duration::from_mins(1), on_events: Some(Duration::from_secs(10)) };
+    Config { cadence, ..Config::default() }
+}
+
 /// A job that arrives at some second is planned for at another.
 fn check_served(arrives: u64, served: u64) {
     let mut world = World::of(minutely(), &[4]);
@@ -167,6 +173,48 @@ fn an_eager_scheduler_wishes_for_each_minute_once() {
     assert_eq!(world.secs, 60);
 }
 
+#[test] // Ten jobs come within ten seconds: one plan for the first, one for all others.
+fn what_happens_soon_after_a_plan_is_planned_for_together() {
+    let mut world = World::of(patient(), &[4]);
+    for job in 1..=10 {
+        world.secs = 100 + job;
+        world.submit(job, adapting());
+        if world.asked.is_some() {
+            assert_eq!(job, 1);
+            world.answer(plan(&[]));
+        }
+    }
+    world.ask();
+    assert_eq!(world.secs, 111);
+    assert!((1..=10).all(|job| world.shown(job).is_some()));
+    world.answer(plan(&[]));
+    world.ask();
+    assert_eq!(world.secs, 120, "rounds at fixed times stay");
+}
+
+#[test]
+fn what_happens_while_a_plan_is_made_waits_no_longer() {
+    let mut world = World::of(patient(), &[4]);
+    world.secs = 1;
+    world.submit(1, adapting());
+    world.secs = 3;
+    world.submit(2, adapting());
+    world.secs = 5;
+    world.answer(plan(&[]));
+    assert!(world.asked.is_none());
+    world.ask();
+    assert_eq!(world.secs, 11);
+}
+
+#[test]
+fn who_goes_where_a_plan_sent_it_is_no_news() {
+    let mut world = World::with_running(eager(), &[4], &[(1, &[(0, 2)])]);
+    world.round(&[(1, &[(0, 4)])]);
+    world.stopped(1);
+    assert!(world.asked.is_none());
+    world.check_holds(1, &[(0, 4)]);
+}
+
 #[test]
 fn a_plan_that_nobody_awaits_is_refused() {
     let mut world = World::of(minutely(), &[4]);
@@ -201,7 +249,7 @@ fn a_clock_that_is_set_back_does_no_harm() {
 
 #[test]
 fn the_period_is_the_policys() {
-    let cadence = Cadence { every: Duration::from_secs(7), on_events: false };
+    let cadence = Cadence { every: Duration::from_secs(7), on_events: None };
     let mut world = World::of(Config { cadence, ..minutely() }, &[4]);
     world.secs = 8;
     world.submit(1, adapting());

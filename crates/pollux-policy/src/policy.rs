@@ -53,7 +53,7 @@ pub trait Policy {
 
     /// When it wants to be asked.
     fn cadence(&self) -> Cadence {
-        Cadence { every: Duration::from_mins(1), on_events: false }
+        Cadence { every: Duration::from_mins(1), on_events: None }
     }
 
     /// The plan: a function of its arguments alone. Caches may save time, never change it.
@@ -84,8 +84,8 @@ pub struct About {
 pub struct Cadence {
     /// At least this often.
     pub every: Duration,
-    /// Also whenever a job arrives or ends.
-    pub on_events: bool,
+    /// Also when a job arrives or ends, but no sooner than this after the plan before.
+    pub on_events: Option<Duration>,
 }
 
 /// The seed of one plan.

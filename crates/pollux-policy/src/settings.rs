@@ -24,7 +24,7 @@ pub struct Settings {
     pub floor: f64,
     /// Multiplies every speed-up before the floor is added.
     pub scale: f64,
-    /// Whether a plan is also made whenever a job arrives or ends, not only every minute.
+    /// Whether a plan is also made when a job arrives or ends, [`Settings::APART`] after the one before at the earliest.
     pub on_events: bool,
     /// How long to search, and when that is enough.
     pub effort: Effort,
@@ -67,9 +67,12 @@ impl Settings {
     /// ends. Chosen in simulation over loads (`docs/guides/choose-a-policy.md`).
     pub const BALANCED: Self = Self { size: 0.5, on_events: true, ..Self::SIZE_AWARE };
 
+    /// What lies at least between two plans, that a busy cluster not be planned for all the time.
+    pub const APART: Duration = Duration::from_secs(10);
+
     /// When plans are wanted: every minute, as in the paper, and on events where these settings say so.
     pub(crate) fn cadence(&self) -> Cadence {
-        Cadence { every: Duration::from_mins(1), on_events: self.on_events }
+        Cadence { every: Duration::from_mins(1), on_events: self.on_events.then_some(Self::APART) }
     }
 
     /// The objective as the authors' artifact codes it for nodes of `gpus_per_node` GPUs: one-node fair share (B3), first starts

@@ -353,8 +353,9 @@ impl Scheduler {
     /// Jobs that are still on a node shortly before it is taken back are stopped, so that they save their state. Who
     /// never reported could not come back, and stays to the end.
     fn make_last_calls(&mut self, now: Timestamp) -> Vec<Effect> {
-        let due = |leaving| matches!(leaving, Some(Leaving::Reclaimed(at)) if self.last_call(at) <= now);
-        let nodes: Vec<NodeId> = self.ledger.members().filter(|m| due(m.leaving)).map(|m| m.node).collect();
+        let is_due = |leaving| matches!(leaving, Leaving::Reclaimed(at) if self.last_call(at) <= now);
+        let due = self.ledger.leaving().filter(|(_, leaving)| is_due(*leaving));
+        let nodes: Vec<NodeId> = due.map(|(node, _)| node).collect();
         let mut effects = Vec::new();
         for node in nodes {
             let is_there = |id: &&JobId| {

@@ -36,7 +36,10 @@ pub fn minutely() -> Config {
 
 /// A round for every event, and one a minute.
 pub fn eager() -> Config {
-    Config { cadence: Cadence { every: Duration::from_mins(1), on_events: true }, ..Config::default() }
+    Config {
+        cadence: Cadence { every: Duration::from_mins(1), on_events: Some(Duration::ZERO) },
+        ..Config::default()
+    }
 }
 
 /// A job whose script is known to report.

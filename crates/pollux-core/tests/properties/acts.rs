@@ -70,7 +70,8 @@ pub(crate) fn config() -> impl Strategy<Value = Config> {
     let patience = Duration::from_mins(2);
     let rules = [Scaler::GOODPUT, Scaler::THROUGHPUT].map(|scaler| Some(Scaler { patience, ..scaler }));
     let scaler = select(vec![None, rules[0], rules[1]]);
-    (any::<bool>(), any::<bool>(), 0_u64..4, scaler).prop_map(|(on_events, history, seed, scaler)| Config {
+    let on_events = select(vec![None, Some(Duration::ZERO), Some(Duration::from_secs(10))]);
+    (on_events, any::<bool>(), 0_u64..4, scaler).prop_map(|(on_events, history, seed, scaler)| Config {
         cadence: Cadence { every: Duration::from_mins(1), on_events },
         seed: Seed(seed),
         history,

@@ -29,7 +29,7 @@ impl Policy for Fifo {
     }
 
     fn cadence(&self) -> Cadence {
-        Cadence { every: Duration::from_mins(1), on_events: true }
+        Cadence { every: Duration::from_mins(1), on_events: Some(Duration::ZERO) }
     }
 
     fn plan(&self, snapshot: &Snapshot<Requested>, _: &Terms<'_>) -> Plan {

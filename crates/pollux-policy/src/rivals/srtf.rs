@@ -53,7 +53,7 @@ impl Policy for ShortestFirst {
     }
 
     fn cadence(&self) -> Cadence {
-        Cadence { every: Duration::from_mins(1), on_events: true }
+        Cadence { every: Duration::from_mins(1), on_events: Some(Duration::ZERO) }
     }
 
     fn plan(&self, snapshot: &Snapshot<Known>, _: &Terms<'_>) -> Plan {

@@ -201,7 +201,7 @@ impl<'a> Simulation<'a> {
         };
         let jobs = workload.jobs.iter().map(job).collect::<Result<Vec<_>, SimulationError>>()?;
         let config = Config {
-            cadence: Cadence { every: Duration::from_secs(options.turn_secs), on_events: false },
+            cadence: Cadence { every: Duration::from_secs(options.turn_secs), on_events: None },
             seed: Seed(options.seed),
             restart_cost: Duration::from_secs(RESTART_SECS),
             history: options.history,

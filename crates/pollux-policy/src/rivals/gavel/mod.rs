@@ -51,7 +51,7 @@ impl Policy for Gavel {
     }
 
     fn cadence(&self) -> Cadence {
-        Cadence { every: Duration::from_mins(6), on_events: false }
+        Cadence { every: Duration::from_mins(6), on_events: None }
     }
 
     fn plan(&self, snapshot: &Snapshot<Known>, _: &Terms<'_>) -> Plan {
