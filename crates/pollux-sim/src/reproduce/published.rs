@@ -75,6 +75,10 @@ pub(super) const ARTIFACT_INTERFERENCE: [Averages; 3] = [
 /// draft in its artifact.
 pub(super) const MIXED: [(&str, f64); 3] = [("sia", 0.6), ("pollux, blind to types", 1.0), ("gavel", 1.9)];
 
+/// The same read off Sia's figure by load: jobs an hour, and hours of Sia, Pollux and Gavel.
+pub(super) const MIXED_LOADS: [(u32, [f64; 3]); 3] =
+    [(10, [0.5, 0.8, 1.1]), (20, [0.7, 1.1, 2.8]), (30, [0.8, 1.3, 4.6])];
+
 /// Auto-scaling of one ImageNet job against a throughput-driven scaler: part saved, part longer.
 pub(super) const AUTOSCALING: (f64, f64) = (0.25, 0.06);
 
