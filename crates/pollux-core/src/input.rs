@@ -52,6 +52,9 @@ pub enum Input {
     PlanReady(CycleId, Plan),
     /// Time has passed.
     Tick,
+    /// The shell began anew: plans and sizes that were on their way, and wishes to be woken, are lost with the old one. What
+    /// became of starts and stops it finds out itself.
+    ShellRestarted,
 }
 
 /// What a user says of a job.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pollux_model::random::{GOLDEN, scramble};
 use pollux_model::{Allocation, GpuShare, JobId, NodeId, Timestamp};
-use pollux_policy::{Carried, Certificate, Plan, Seed, SnapshotError};
+use pollux_policy::{Carried, Certificate, Plan, Seed, Snapshot, SnapshotError};
 
 use crate::effect::{CycleId, Effect};
 use crate::input::Refused;
@@ -111,11 +111,7 @@ impl Scheduler {
         }
         self.rounds.began = Some(now);
         let wake = self.wake(now);
-        let jobs = self.active.iter().map(|id| (*id, &self.jobs[id]));
-        let (config, ledger, groups) = (&self.config, &self.ledger, &self.groups);
-        let (histories, speeds) = (&self.histories, &self.speeds);
-        let view = View { now, config, ledger, groups, histories, speeds };
-        let snapshot = view.snapshot(jobs);
+        let snapshot = self.snapshot(now);
         self.rounds.fault = snapshot.as_ref().err().cloned();
         let mut effects = Vec::new();
         if let Some(snapshot) = snapshot.ok().filter(|snapshot| !snapshot.jobs().is_empty()) {
@@ -127,6 +123,27 @@ impl Scheduler {
             effects.push(Effect::Solve { cycle, snapshot, seed: mixed(self.config.seed, cycle) });
         }
         effects.extend(wake);
+        effects
+    }
+
+    /// The jobs that plans are made for, and the cluster, as a policy is shown them.
+    pub(crate) fn snapshot(&self, now: Timestamp) -> Result<Snapshot, SnapshotError> {
+        let jobs = self.active.iter().map(|id| (*id, &self.jobs[id]));
+        let (config, ledger, groups) = (&self.config, &self.ledger, &self.groups);
+        let (histories, speeds) = (&self.histories, &self.speeds);
+        View { now, config, ledger, groups, histories, speeds }.snapshot(jobs)
+    }
+
+    /// Nobody answers any more what was asked, nor wakes the scheduler: it asks again, and for the next round.
+    pub(crate) fn ask_anew(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.rounds.awaited = None;
+        self.rounds.wake_at = None;
+        self.forget_question();
+        let mut effects = self.happened(now);
+        if self.config.cadence.on_events.is_some() {
+            let waits = self.active.iter().map(|id| self.jobs[id].not_before).filter(|until| *until > now);
+            effects.extend(waits.map(Effect::WakeAt));
+        }
         effects
     }
 

@@ -113,6 +113,7 @@ impl Scheduler {
             Input::GroupsSet(groups) => self.set_groups(now, groups),
             Input::PlanReady(cycle, plan) => self.carry_out(now, cycle, plan),
             Input::Tick => Ok(self.tick(now)),
+            Input::ShellRestarted => Ok(self.ask_anew(now)),
         }?;
         self.now = now;
         effects.extend(self.tend(now));
@@ -127,6 +128,11 @@ impl Scheduler {
     /// Jobs that have not ended.
     pub fn active(&self) -> impl Iterator<Item = (JobId, JobView<'_>)> {
         self.active.iter().map(|id| (*id, self.jobs[id].view()))
+    }
+
+    /// What a policy would be shown now: for questions that change nothing.
+    pub fn preview(&self, now: Timestamp) -> Result<Snapshot, SnapshotError> {
+        Ok(self.snapshot(self.now.max(now))?.carrying(self.rounds.carried.clone()))
     }
 
     /// How good the latest plan is, if its policy says so.

@@ -215,6 +215,31 @@ fn who_goes_where_a_plan_sent_it_is_no_news() {
     world.check_holds(1, &[(0, 4)]);
 }
 
+#[test] // The shell dies while a plan is made; the next one is asked for the same jobs.
+fn a_new_shell_is_asked_what_the_old_one_was() {
+    let mut world = World::of(eager(), &[4]);
+    world.secs = 30;
+    world.submit(1, adapting());
+    let (lost, ..) = world.asked.take().unwrap();
+    world.wakes.clear();
+    world.secs = 40;
+    world.tell(Input::ShellRestarted);
+    assert!(world.shown(1).is_some());
+    assert_eq!(world.wakes, [60]);
+    world.check_refused(Input::PlanReady(lost, plan(&[])), &Refused::UnknownCycle(lost));
+    world.answer(plan(&[(1, &[(0, 2)])]));
+    world.check_said(&["start 1.1 on 0:2"]);
+}
+
+#[test]
+fn looking_ahead_changes_nothing() {
+    let mut world = World::of(minutely(), &[4]);
+    world.submit(1, adapting());
+    let before = format!("{:?}", world.scheduler);
+    assert_eq!(world.scheduler.preview(world.now()).unwrap().jobs().len(), 1);
+    assert_eq!(format!("{:?}", world.scheduler), before);
+}
+
 #[test]
 fn a_plan_that_nobody_awaits_is_refused() {
     let mut world = World::of(minutely(), &[4]);

@@ -132,6 +132,11 @@ impl Scheduler {
         Ok(effects)
     }
 
+    /// No answer comes any more to the question about sizes.
+    pub(crate) fn forget_question(&mut self) {
+        self.fleet.awaited = None;
+    }
+
     pub(crate) fn resize(&mut self, id: SizeId, sizes: &Sizes) -> Effects {
         if self.fleet.awaited != Some(id) {
             return Err(Refused::UnknownQuestion(id));
