@@ -9,6 +9,7 @@
 //! | [`snapshot`] | a cluster and its jobs at one moment, as JSON |
 //! | [`plan_file`] | who holds which GPUs and why, as JSON |
 //! | [`policy_list`] | the policies there are, as JSON |
+//! | [`rest`] | bodies of the HTTP API |
 //! | [`policy_spec`] | a policy and its settings, as one word on a command line |
 //!
 //! [`explain`] puts a plan's reasons into sentences, for all who show one to people.
@@ -25,6 +26,7 @@ pub mod observations;
 pub mod plan_file;
 pub mod policy_list;
 pub mod policy_spec;
+pub mod rest;
 pub mod snapshot;
 
 mod json;
