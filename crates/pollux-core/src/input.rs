@@ -28,6 +28,8 @@ pub enum Input {
     JobFinished(JobId, Generation),
     /// It died, and all its processes are gone.
     JobFailed(JobId, Generation),
+    /// It died of something that no further try would mend, and all its processes are gone.
+    JobGivenUp(JobId, Generation),
     /// A machine with GPUs is there.
     NodeJoined(NodeId, NodeSpec),
     /// Whether jobs may come to it and must go.

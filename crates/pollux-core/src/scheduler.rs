@@ -91,6 +91,7 @@ impl Scheduler {
             Input::JobStopped(id, generation) => self.stopped(now, id, generation),
             Input::JobFinished(id, generation) => self.finished(now, id, generation),
             Input::JobFailed(id, generation) => self.failed(now, id, generation),
+            Input::JobGivenUp(id, generation) => self.given_up(now, id, generation),
             Input::NodeJoined(node, spec) => self.join(now, node, spec, None),
             Input::NodeStateSet(node, state) => {
                 self.known_node(node)?;
@@ -290,6 +291,15 @@ impl Scheduler {
         }
         effects.extend(self.after_release(now));
         Ok(effects)
+    }
+
+    fn given_up(&mut self, now: Timestamp, id: JobId, generation: Generation) -> Effects {
+        if self.gone(now, id, generation)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let outcome = if self.jobs[&id].cancelled { Outcome::Cancelled } else { Outcome::Failed };
+        self.end(id, outcome);
+        Ok(self.after_release(now))
     }
 
     /// A job that has left its GPUs goes on elsewhere if its user still wants it and it can begin again.

@@ -5,7 +5,8 @@ mod common;
 use std::time::Duration;
 
 use common::{World, adapting, eager, minutely};
-use pollux_core::{JobSpec, Outcome, Phase};
+use pollux_core::{Input, JobSpec, Outcome, Phase};
+use pollux_model::JobId;
 
 /// Job 1 runs again on node 0, after a round.
 fn restart(world: &mut World) {
@@ -103,6 +104,13 @@ fn progress_forgives_failures() {
 fn without_retries_the_first_failure_is_the_last() {
     let mut world = one_running(0);
     world.fail(1);
+    world.check_phase(1, Phase::Ended(Outcome::Failed));
+}
+
+#[test]
+fn what_no_further_try_would_mend_is_not_tried_again() {
+    let mut world = one_running(3);
+    world.tell(Input::JobGivenUp(JobId(1), world.generation(1)));
     world.check_phase(1, Phase::Ended(Outcome::Failed));
 }
 

@@ -64,6 +64,7 @@ pub(crate) enum Word {
     Stopped,
     Finished,
     Failed,
+    GivenUp,
 }
 
 pub(crate) fn config() -> impl Strategy<Value = Config> {
@@ -128,6 +129,7 @@ fn word() -> impl Strategy<Value = Word> {
         3 => Just(Word::Stopped),
         1 => Just(Word::Finished),
         1 => Just(Word::Failed),
+        1 => Just(Word::GivenUp),
     ]
 }
 

@@ -46,7 +46,8 @@ impl Ledger {
             }
             Input::JobStopped(job, generation)
             | Input::JobFinished(job, generation)
-            | Input::JobFailed(job, generation) => {
+            | Input::JobFailed(job, generation)
+            | Input::JobGivenUp(job, generation) => {
                 self.starts.retain(|held, start| held != job || start.generation != *generation);
             }
             Input::NodeJoined(node, spec) => {

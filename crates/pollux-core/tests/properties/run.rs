@@ -163,6 +163,7 @@ impl Run {
             Word::Stopped => Input::JobStopped(job, generation),
             Word::Finished => Input::JobFinished(job, generation),
             Word::Failed => Input::JobFailed(job, generation),
+            Word::GivenUp => Input::JobGivenUp(job, generation),
         });
     }
 
