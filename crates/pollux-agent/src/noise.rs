@@ -105,8 +105,6 @@ pub struct NoiseState {
     pub running: RunningMoments,
     /// The noise scale acted on, in samples.
     pub acted: Option<f64>,
-    /// Steps since it was first known.
-    pub steps_known: u64,
     /// Usable measurements, ever.
     pub n_measured: u64,
     /// Measurements judged implausible, ever.
@@ -122,7 +120,6 @@ impl Default for NoiseState {
             held_back: MomentSums::default(),
             running: RunningMoments::default(),
             acted: None,
-            steps_known: 0,
             n_measured: 0,
             n_implausible: 0,
         }
@@ -178,7 +175,7 @@ impl NoiseState {
         let alone = !settled && steps.n_closed < MOST_BLOCKS;
         let more = if alone { 0 } else { (steps.left - 1) / block_steps };
         self.close_blocks(settings, &block, 1 + more);
-        self.count(more * block_steps, true);
+        self.count_measured(more * block_steps);
         steps.n_closed = steps.n_closed.saturating_add(1);
         steps.left -= 1 + more * block_steps;
         let begun = steps.left.min(block_steps - 1);
@@ -190,16 +187,13 @@ impl NoiseState {
     /// Puts steps into the block.
     fn fill(&mut self, n_steps: u64, steps: &EqualSteps) {
         self.block.add(n_steps, steps.scale, steps.moments);
-        self.count(n_steps, steps.moments.is_some());
+        if steps.moments.is_some() {
+            self.count_measured(n_steps);
+        }
     }
 
-    fn count(&mut self, n_steps: u64, measured: bool) {
-        if self.acted.is_some() {
-            self.steps_known = self.steps_known.saturating_add(n_steps);
-        }
-        if measured {
-            self.n_measured = self.n_measured.saturating_add(n_steps);
-        }
+    fn count_measured(&mut self, n_steps: u64) {
+        self.n_measured = self.n_measured.saturating_add(n_steps);
     }
 
     /// Whether more blocks with these means would change nothing that can be noticed.

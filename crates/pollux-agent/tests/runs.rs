@@ -117,7 +117,6 @@ fn numbers(state: &AgentState) -> Vec<(String, f64)> {
         ("learning rate", state.learning_rate_factor),
         ("most replicas", f64::from(state.most_replicas)),
         ("acted", noise.acted.unwrap_or(-1.0)),
-        ("steps known", noise.steps_known as f64),
         ("measured", noise.n_measured as f64),
         ("implausible", noise.n_implausible as f64),
         ("blocks", f64::from(running.n_blocks)),

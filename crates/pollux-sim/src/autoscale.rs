@@ -107,7 +107,8 @@ pub fn one_job(
 ) -> Result<Autoscaled, SimulationError> {
     let batch = profiles.get(application).map_or(1, |profile| profile.limits().initial().0);
     let (name, application) = (application.to_owned(), application.to_owned());
-    let job = Submission { name: name.clone(), at_secs: 0, application, gpus: 1, batch, work: None };
+    let job =
+        Submission { name: name.clone(), at_secs: 0, application, gpus: 1, batch, work: None, group: None };
     let workload = Workload { name, jobs: vec![job] };
     let (cluster, blind_batch) = (cloud.shape(), blind);
     let options = Options { cluster, cloud: Some(cloud.clone()), blind_batch, seed, ..Options::default() };

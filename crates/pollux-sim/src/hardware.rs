@@ -11,9 +11,10 @@ use crate::cluster::ClusterShape;
 use crate::log::{Event, What};
 use crate::metrics::Metrics;
 use crate::outcome::Run;
-use crate::profile::Profile;
+use crate::profile::{PackedOn, Profile};
 use crate::simulation::Options;
 use crate::workload::Workload;
+use crate::workload::requests::fastest_near;
 
 /// How a policy fared on one cluster, as means over workloads.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,8 @@ pub struct HardwareRow {
     pub avg_jct_secs: f64,
     /// The same over that of the first policy on the same cluster.
     pub against_first: f64,
+    /// The part of it in which a job holds no GPU, on average, in seconds.
+    pub waiting_secs: f64,
     /// GPUs that a job holds, while it holds any.
     pub gpus_per_job: f64,
     /// Batch over the initial one, weighted by the GPU-seconds trained with it.
@@ -66,6 +69,35 @@ pub fn compare_hardware(
     Ok(rows)
 }
 
+/// The time that jobs need one GPU at a time, over the time of all GPUs of a cluster in so many seconds.
+///
+/// Each job alone with the batch that is fastest there, on the fewest GPUs it runs on. At 1 the cluster could just do the
+/// work while it comes in, if GPUs added up without loss; they do not, so it is busy below. None where a job has no profile
+/// for the cluster's GPUs.
+pub fn relative_load(
+    workload: &Workload,
+    profiles: &BTreeMap<String, Arc<Profile>>,
+    cluster: &ClusterShape,
+    secs: f64,
+) -> Option<f64> {
+    let mut known: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut needed = 0.0;
+    for job in &workload.jobs {
+        let name = job.application.as_str();
+        let gpu_secs = if let Some(gpu_secs) = known.get(name) {
+            *gpu_secs
+        } else {
+            let packed = PackedOn::cluster(profiles.get(name)?, cluster)?;
+            let (request, secs) = fastest_near(&packed, 1)?;
+            let gpu_secs = f64::from(request.gpus) * secs;
+            known.insert(name, gpu_secs);
+            gpu_secs
+        };
+        needed += gpu_secs * job.work_scale();
+    }
+    (secs > 0.0).then(|| needed / (f64::from(cluster.gpus()) * secs))
+}
+
 fn row(
     world: &World,
     label: &str,
@@ -78,6 +110,7 @@ fn row(
         policy: label.to_owned(),
         avg_jct_secs: 0.0,
         against_first: 1.0,
+        waiting_secs: 0.0,
         gpus_per_job: 0.0,
         batch_growth: 0.0,
         efficiency: 0.0,
@@ -92,6 +125,9 @@ fn row(
         let held = run.jobs.iter().map(|job| job.held_secs).sum::<f64>().max(f64::MIN_POSITIVE);
         let (growth, efficiency) = batches(&run, profiles);
         row.avg_jct_secs += part * metrics.avg_jct_secs;
+        let done: Vec<_> = run.jobs.iter().filter_map(|job| Some((job.jct_secs()?, job.held_secs))).collect();
+        let waiting = done.iter().map(|(jct, held)| jct - held).sum::<f64>() / done.len().max(1) as f64;
+        row.waiting_secs += part * waiting;
         row.gpus_per_job += part * metrics.gpu_secs / held;
         row.batch_growth += part * growth;
         row.efficiency += part * efficiency;

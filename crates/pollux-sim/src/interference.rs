@@ -1,6 +1,10 @@
 //! Which jobs slow each other down.
 
-use pollux_model::{Allocation, NodeId};
+use std::collections::BTreeMap;
+
+use pollux_model::{Allocation, JobId, NodeId};
+
+use crate::log::{Log, What};
 
 /// For each job, in order, whether others slow it down.
 ///
@@ -35,9 +39,42 @@ pub fn slowed<'a>(allocations: impl IntoIterator<Item = &'a Allocation>) -> Vec<
     slowed
 }
 
+/// Of the time that distributed jobs hold GPUs, the part in which they are beside another on one of their nodes; none
+/// if no job was ever distributed, or the log was not kept.
+pub fn part_beside_others(log: &Log) -> Option<f64> {
+    let mut held: BTreeMap<JobId, Allocation> = BTreeMap::new();
+    let (mut distributed_secs, mut beside_secs) = (0.0, 0.0);
+    let mut now_secs = 0.0;
+    for event in &log.events {
+        let secs = event.at.as_secs_f64() - now_secs;
+        if secs > 0.0 {
+            for (allocation, is_slowed) in held.values().zip(slowed(held.values())) {
+                if allocation.placement().is_some_and(|placement| placement.n_nodes() > 1) {
+                    distributed_secs += secs;
+                    beside_secs += if is_slowed { secs } else { 0.0 };
+                }
+            }
+            now_secs = event.at.as_secs_f64();
+        }
+        match &event.what {
+            What::Started { allocation, .. } => {
+                held.insert(event.job, allocation.clone());
+            }
+            What::Stopped | What::Failed | What::Finished => {
+                held.remove(&event.job);
+            }
+            What::Submitted | What::Training | What::Batch { .. } => {}
+        }
+    }
+    (distributed_secs > 0.0).then(|| beside_secs / distributed_secs)
+}
+
 #[cfg(test)]
 mod tests {
+    use pollux_model::Timestamp;
+
     use super::*;
+    use crate::log::Event;
 
     /// Jobs by the nodes they hold a GPU of, and who is slowed.
     fn check(jobs: &[&[u32]], expected: &[bool]) {
@@ -57,6 +94,28 @@ mod tests {
     fn jobs_of_one_node_neither_disturb_nor_are_disturbed() {
         check(&[&[0, 1], &[1], &[0]], &[false, false, false]);
         check(&[&[0, 1], &[1], &[1, 2]], &[true, false, true]);
+    }
+
+    fn started(secs: u64, job: u64, nodes: &[u32]) -> Event {
+        let allocation = Allocation::whole(nodes.iter().map(|&node| (NodeId(node), 1)));
+        let what = What::Started { allocation, why: None };
+        Event { at: Timestamp::from_secs(secs), job: JobId(job), what }
+    }
+
+    #[test] // Two jobs meet on node 1 for 10 s of the first one's 40 and the other's 10; the third has one node alone.
+    fn time_beside_others_is_counted_for_distributed_jobs() {
+        let gone = |secs, job, what| Event { at: Timestamp::from_secs(secs), job: JobId(job), what };
+        let events = vec![
+            started(0, 1, &[0, 1]),
+            started(10, 2, &[1, 2]),
+            started(10, 3, &[1]),
+            gone(20, 2, What::Stopped),
+            gone(40, 1, What::Finished),
+            gone(90, 3, What::Finished),
+        ];
+        let log = Log { events, ..Log::default() };
+        assert_eq!(part_beside_others(&log), Some(20.0 / 50.0));
+        assert_eq!(part_beside_others(&Log::default()), None);
     }
 
     #[test]

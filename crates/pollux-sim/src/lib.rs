@@ -10,6 +10,7 @@
 //! | [`sweep`] | hyper-parameter search: trials that decide which trials come next |
 //! | [`osdi21`] | traces, job model and loop of the authors' OSDI'21 artifact, to the digit |
 //! | [`report`] | what became of a campaign, as a page of tables and charts |
+//! | [`setting`] | settings as text, `KEY=VALUE,KEY=VALUE` |
 //! | [`random`] | seeded random numbers, a stream for each purpose |
 //! | [`autoscale`] | the paper's comparison of cluster sizes by goodput and by throughput |
 //! | [`cloud`] | clusters of rented nodes: prices, delays, reclaims, sizes that follow the jobs |
@@ -32,6 +33,7 @@ pub mod profile;
 pub mod random;
 pub mod report;
 pub mod reproduce;
+pub mod setting;
 pub mod simulation;
 pub mod sweep;
 pub mod traces;
@@ -41,7 +43,7 @@ pub mod workload;
 pub use bill::{NodeBill, PoolBill, SizeChange};
 pub use cluster::{ClusterShape, ShapeError};
 pub use driver::{Broken, RoundStats};
-pub use hardware::{HardwareRow, compare_hardware};
+pub use hardware::{HardwareRow, compare_hardware, relative_load};
 pub use log::{Event, Kept, Log, What};
 pub use metrics::{Metrics, Spread};
 pub use outcome::{JobOutcome, Run};

@@ -31,6 +31,7 @@ fn jobs(name: &str, gpus: &[u32]) -> Source {
         gpus,
         batch: 32_768,
         work: None,
+        group: None,
     };
     Source::Fixed(Workload { name: name.to_owned(), jobs: gpus.iter().enumerate().map(job).collect() })
 }

@@ -7,7 +7,7 @@ use pollux_policy::policies;
 use pollux_sim::campaign::Contender;
 use pollux_sim::simulation::Options;
 use pollux_sim::workload::Workload;
-use pollux_sim::{ClusterShape, HardwareRow, compare_hardware};
+use pollux_sim::{ClusterShape, HardwareRow, compare_hardware, relative_load};
 
 fn contender(name: &str) -> Contender {
     let policy = policies().into_iter().find(|policy| policy.about().name == name).unwrap();
@@ -36,5 +36,27 @@ fn faster_gpus_finish_sooner_and_the_first_policy_is_the_measure() {
     assert_eq!((rows[1].gpus_per_job, rows[1].batch_growth), (2.0, 2.0));
     for row in &rows {
         assert!(row.batch_growth >= 1.0 && row.efficiency > 0.0 && row.efficiency <= 1.0, "{row:?}");
+    }
+}
+
+#[test] // Twice the nodes have half to do, twice the jobs twice as much; faster GPUs less.
+fn load_is_relative_to_what_a_cluster_can_do() {
+    let load = |n_jobs: usize, cluster: &str| {
+        let jobs = (0..n_jobs).map(|index| submission(index, 0, "cifar10", 2)).collect();
+        let workload = Workload { name: "some".to_owned(), jobs };
+        let cluster = cluster.parse::<ClusterShape>().unwrap();
+        relative_load(&workload, &profiles(), &cluster, 3_600.0).unwrap()
+    };
+    let one = load(4, "4x4:t4");
+    assert!(one > 0.0);
+    assert!((load(4, "8x4:t4") / one - 0.5).abs() < 1e-12);
+    assert!((load(8, "4x4:t4") / one - 2.0).abs() < 1e-12);
+    assert!(load(4, "4x4:a100") < one);
+}
+
+#[test]
+fn waiting_is_a_part_of_the_time() {
+    for row in rows() {
+        assert!(row.waiting_secs >= 0.0 && row.waiting_secs < row.avg_jct_secs, "{row:?}");
     }
 }

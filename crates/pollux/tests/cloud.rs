@@ -54,6 +54,17 @@ fn costs_are_shown_and_sizes_kept() {
     let sizes = fs::read_to_string(folder.join(sizes)).unwrap();
     assert!(sizes.starts_with("time_s,pool,nodes\n0,on-demand,1\n"), "{sizes}");
     assert!(sizes.contains(",spot,"), "{sizes}");
+    let report = fs::read_to_string(folder.join("report.html")).unwrap();
+    for part in ["rented, up to ", "What rented nodes cost", "Nodes rented", "while they are rented"] {
+        assert!(report.contains(part), "{part}");
+    }
+    assert!(!report.contains("What went wrong"));
+}
+
+#[test] // Starts that fail concern jobs, not nodes.
+fn faults_of_jobs_go_with_rented_nodes() {
+    let run = run_of("examples/clusters/t4-on-demand.json", &["--faults", "restart-failure=0.5"]);
+    assert!(run["failures"].as_f64().unwrap() > 0.0 && run["cost"].as_f64().unwrap() > 0.0, "{run}");
 }
 
 fn check_refused(args: &[&str], code: i32, expected: &str) {
@@ -66,6 +77,10 @@ fn check_refused(args: &[&str], code: i32, expected: &str) {
 #[test]
 fn what_makes_no_sense_is_said() {
     check_refused(&args("2x4:t4", &["--scaler", "goodput"]), 2, "only rented nodes");
+    for fault in ["mtbf=200h", "reclaim=0.1", "straggler=0.1,restart-failure=0.1"] {
+        let refused = "`--faults` and a file as `--cluster`: rented nodes come and go as their file says";
+        check_refused(&args("examples/clusters/t4-spot.json", &["--faults", fault]), 2, refused);
+    }
     check_refused(&args("nowhere.json", &[]), 3, "nowhere.json");
     check_refused(&args("examples/snapshot.json", &[]), 4, "examples/snapshot.json: `");
 }

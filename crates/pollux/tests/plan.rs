@@ -42,3 +42,31 @@ fn the_same_snapshot_and_seed_give_the_same_bytes() {
     assert!(!plan("3").is_empty());
     assert_eq!(plan("3"), plan("3"));
 }
+
+/// Two young jobs share both nodes: to move one would cost most of what it has. Returns who keeps its GPUs.
+fn who_stays(policy: &str) -> Vec<bool> {
+    let job = |name: &str| {
+        format!(
+            r#"{{"name": "{name}", "max_gpus": 4, "most_gpus": 4, "age_s": 10, "restart_cost_s": 30,
+                "holds": {{"rack-0": 2, "rack-1": 2}},
+                "models": {{"t4": {{"form": "linear", "noise_scale": 2400,
+                    "params": {{"alpha_grad": 0.01, "beta_grad": 0.001, "alpha_local": 0.01, "beta_local": 0,
+                        "alpha_node": 0.01, "beta_node": 0, "gamma": 1, "optimizer_step": 0}},
+                    "batch": {{"initial": 128, "max": 2048, "micro_min": 16, "micro_max": 256}}}}}}}}"#
+        )
+    };
+    let nodes = r#"[{"name": "rack", "count": 2, "gpu_type": "t4", "gpus": 4}]"#;
+    let snapshot = format!(r#"{{"nodes": {nodes}, "jobs": [{}, {}]}}"#, job("one"), job("other"));
+    let output = pollux(&["plan", "-", "--policy", policy, "-o", "json"], snapshot.as_bytes());
+    assert!(output.status.success(), "{policy}: {output:?}");
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    plan["jobs"].as_array().unwrap().iter().map(|job| job["decision"] == "keep").collect()
+}
+
+#[test]
+fn the_genetic_algorithm_keeps_neighbours_apart_unless_told_otherwise() {
+    for name in ["pollux-ga-osdi21", "pollux-ga-paper"] {
+        assert_ne!(who_stays(name), [true, true], "{name}");
+        assert_eq!(who_stays(&format!("{name}:interference=allow")), [true, true], "{name}");
+    }
+}

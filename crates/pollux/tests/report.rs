@@ -250,3 +250,22 @@ fn what_cannot_be_taken_out_is_said() {
     fs::write(empty.join("report.html"), "<html></html>").unwrap();
     check(&[&empty.display().to_string()], 4, "no report of `pollux sim run`");
 }
+
+#[test]
+fn a_page_tells_what_went_wrong() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-faults");
+    let _ = fs::remove_dir_all(&folder);
+    let (workload, faults) =
+        ("generate:jobs=4,hours=1,mix=cifar10:1", "mtbf=2h,repair=10m,restart-failure=0.3");
+    let out = folder.display().to_string();
+    let args =
+        ["sim", "run", "--policy", "fifo", "--workload", workload, "--cluster", "2x4:t4", "--faults", faults];
+    let output = pollux(&[&args[..], &["--out", &out]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let html = fs::read_to_string(folder.join("report.html")).unwrap();
+    let text = text_of(parse(&html).root_element());
+    for part in ["What went wrong", "GPU-hours done again", faults, "node away"] {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(fs::read_to_string(folder.join("data/gantt-fifo.csv")).unwrap().contains("node away"));
+}

@@ -81,3 +81,50 @@ fn wrong_changes_are_named() {
         assert!(message.contains("cluster=20x4:t4"), "{message}");
     }
 }
+
+/// Eight equal jobs of two teams; the tests have two GPUs for each, and they could use more.
+fn teams() -> String {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("teams.csv");
+    let mut jobs = "name,time,application,num_replicas,batch_size,group\n".to_owned();
+    for number in 0..8 {
+        let team = if number % 2 == 0 { "vision" } else { "speech" };
+        jobs += &format!("{team}-{number},{},cifar10,1,128,{team}\n", 10 * number);
+    }
+    // Two tests write the same bytes at the same time at worst.
+    fs::write(&file, jobs).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn a_weight_helps_the_group_that_has_it_and_groups_are_told_apart() {
+    let args = ["sim", "whatif", "--policy", "pollux", "--cluster", "4x4:t4", "--workload"];
+    let ask = |changes: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_pollux"))
+            .args(args)
+            .arg(teams())
+            .args(changes.iter().flat_map(|change| ["--change", *change]))
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let (code, text) = ask(&["weight=vision:20", "weight=vision:1"]);
+    assert_eq!(code, Some(0), "{text}");
+    let tables: Vec<&str> = text.split("For whom: ").collect();
+    let of = |table: &str, group: &str| -> [f64; 3] {
+        let cells: Vec<f64> =
+            line(table, group).split_whitespace().filter_map(|cell| cell.parse().ok()).collect();
+        [cells[0], cells[1], cells[2]]
+    };
+    assert!(tables[1].contains("GROUP") && !tables[1].contains("cifar10"), "{text}");
+    let ([n_vision, before, after], [n_speech, first, last]) =
+        (of(tables[1], "vision "), of(tables[1], "speech "));
+    assert_eq!((n_vision, n_speech), (4.0, 4.0));
+    assert!(after < before && last > first, "{text}");
+    // A weight of one is no change.
+    let [_, before, after] = of(tables[2], "vision ");
+    assert_eq!(before.to_bits(), after.to_bits(), "{text}");
+    let (code, text) = ask(&["weight=vison:3"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("there is no group or application `vison`"), "{text}");
+    assert!(text.contains("groups of the workload: `speech`, `vision`; applications: `bert`"), "{text}");
+}

@@ -85,7 +85,6 @@ impl wire::Noise {
             held_back: self.held_back.read(),
             running: within("running", self.running.read())?,
             acted: self.acted.map(|acted| acted.0),
-            steps_known: self.steps_known.0,
             n_measured: self.n_measured.0,
             n_implausible: self.n_implausible.0,
         })

@@ -58,7 +58,9 @@ pub(super) struct Noise {
     #[serde(with = "Space")]
     pub(super) space: GradientSpace,
     pub(super) acted: Option<Positive>,
-    pub(super) steps_known: Count,
+    /// Nothing depends on it any more. It is written, as 0, since older builds of this version require it.
+    #[serde(default)]
+    pub(super) steps_known: u64,
     pub(super) n_measured: Count,
     pub(super) n_implausible: Count,
     pub(super) block: Sums,

@@ -78,22 +78,13 @@ impl From<Exploring> for wire::Exploring {
 
 impl From<&NoiseState> for wire::Noise {
     fn from(noise: &NoiseState) -> Self {
-        let &NoiseState {
-            estimator,
-            space,
-            block,
-            held_back,
-            running,
-            acted,
-            steps_known,
-            n_measured,
-            n_implausible,
-        } = noise;
+        let &NoiseState { estimator, space, block, held_back, running, acted, n_measured, n_implausible } =
+            noise;
         Self {
             estimator,
             space,
             acted: acted.map(Positive),
-            steps_known: Count(steps_known),
+            steps_known: 0,
             n_measured: Count(n_measured),
             n_implausible: Count(n_implausible),
             block: block.into(),

@@ -8,6 +8,7 @@
 //! | `tiresias` | | `demote` |
 //! | `sia` | | `fairness`, `waiting`, `rounded` |
 //! | `gavel` | | `objective` |
+//! | `pollux-ga-paper`, `pollux-ga-osdi21` | | `interference` |
 //! | others | | |
 
 mod error;
@@ -17,7 +18,9 @@ mod rival;
 use std::fmt;
 use std::str::FromStr;
 
-use pollux_policy::{AnyPolicy, Gavel, Pollux, Settings, Sia, SizeAware, Tiresias, TypeBlind, policies};
+use pollux_policy::{
+    AnyPolicy, Gavel, Genetic, Pollux, Settings, Sia, SizeAware, Tiresias, TypeBlind, policies,
+};
 
 pub use error::PolicySpecError;
 
@@ -71,6 +74,8 @@ enum Kind {
     Sia(Sia),
     /// Gavel, with its objective.
     Gavel(Gavel),
+    /// The authors' genetic algorithm, in one of its two forms.
+    Genetic(Genetic),
     /// A policy without settings.
     Plain,
 }
@@ -90,6 +95,7 @@ impl PolicySpec {
             Kind::Tiresias { demote_hours } => Box::new(Tiresias { demote_at: demote_hours * 3_600.0 }),
             Kind::Sia(sia) => Box::new(sia),
             Kind::Gavel(gavel) => Box::new(gavel),
+            Kind::Genetic(genetic) => Box::new(genetic),
             Kind::Plain => {
                 let named = policies().into_iter().find(|policy| policy.about().name == self.name);
                 // The name was found among them when this was read.
@@ -118,6 +124,7 @@ impl PolicySpec {
             TIRESIAS => Kind::Tiresias { demote_hours: Tiresias::default().demote_at / 3_600.0 },
             SIA => Kind::Sia(Sia::default()),
             GAVEL => Kind::Gavel(Gavel::default()),
+            GA_PAPER | GA_OSDI21 => Kind::Genetic(genetic(name)),
             _ => Kind::Plain,
         };
         Ok(Self { name, kind })
@@ -140,7 +147,8 @@ impl PolicySpec {
                 (*preset, *settings) = (Some(found), base(name, Some(found)));
                 Ok(())
             }
-            (Kind::Plain, _) | (Kind::Tiresias { .. } | Kind::Sia(_) | Kind::Gavel(_), None) => {
+            (Kind::Plain, _)
+            | (Kind::Tiresias { .. } | Kind::Sia(_) | Kind::Gavel(_) | Kind::Genetic(_), None) => {
                 Err(unknown())
             }
             (Kind::Sia(sia), Some((key, value))) => {
@@ -152,6 +160,11 @@ impl PolicySpec {
                 let knob = rival::GAVEL.iter().find(|knob| knob.key == key).ok_or_else(unknown)?;
                 once(name, knob.key, seen)?;
                 (knob.read)(gavel, value).ok_or_else(|| knob.wrong(name, value))
+            }
+            (Kind::Genetic(genetic), Some((key, value))) => {
+                let knob = rival::GENETIC.iter().find(|knob| knob.key == key).ok_or_else(unknown)?;
+                once(name, knob.key, seen)?;
+                (knob.read)(genetic, value).ok_or_else(|| knob.wrong(name, value))
             }
             (Kind::Objective { settings, .. }, Some((key, value))) => {
                 let knob = KNOBS.iter().find(|knob| knob.key == key).ok_or_else(unknown)?;
@@ -181,6 +194,8 @@ const SIZE_AWARE: &str = "pollux-size-aware";
 const TIRESIAS: &str = "tiresias";
 const SIA: &str = "sia";
 const GAVEL: &str = "gavel";
+const GA_PAPER: &str = "pollux-ga-paper";
+const GA_OSDI21: &str = "pollux-ga-osdi21";
 const TYPE_BLIND: &str = "pollux-type-blind";
 
 /// The settings that keys change.
@@ -195,6 +210,11 @@ fn base(name: &str, preset: Option<&str>) -> Settings {
     }
 }
 
+/// The genetic algorithm of this name as it is unless told otherwise.
+fn genetic(name: &str) -> Genetic {
+    if name == GA_OSDI21 { Genetic::osdi21() } else { Genetic::paper() }
+}
+
 /// All that may stand after the colon.
 fn words(name: &str) -> Vec<&'static str> {
     match name {
@@ -204,6 +224,7 @@ fn words(name: &str) -> Vec<&'static str> {
         TIRESIAS => vec![DEMOTE.0],
         SIA => rival::SIA.iter().map(|knob| knob.key).collect(),
         GAVEL => rival::GAVEL.iter().map(|knob| knob.key).collect(),
+        GA_PAPER | GA_OSDI21 => rival::GENETIC.iter().map(|knob| knob.key).collect(),
         _ => Vec::new(),
     }
 }
@@ -256,6 +277,7 @@ impl fmt::Display for PolicySpec {
             }
             Kind::Sia(sia) => parts.extend(rival::changed(&rival::SIA, &sia, &Sia::default())),
             Kind::Gavel(gavel) => parts.extend(rival::changed(&rival::GAVEL, &gavel, &Gavel::default())),
+            Kind::Genetic(bred) => parts.extend(rival::changed(&rival::GENETIC, &bred, &genetic(self.name))),
             Kind::Plain => {}
         }
         let colon = if parts.is_empty() { "" } else { ":" };

@@ -1,6 +1,6 @@
 //! The settings of rivals, each by a key.
 
-use pollux_policy::{Gavel, Objective, Sia};
+use pollux_policy::{Gavel, Genetic, Objective, Sia};
 
 use super::PolicySpecError;
 use super::knob::{plain_number, within};
@@ -73,6 +73,21 @@ pub(super) const GAVEL: [RivalKnob<Gavel>; 1] = [RivalKnob {
         Objective::Fairness => "fairness".to_owned(),
         Objective::Throughput => "throughput".to_owned(),
     },
+}];
+
+/// Of the genetic algorithm, in both its forms.
+pub(super) const GENETIC: [RivalKnob<Genetic>; 1] = [RivalKnob {
+    key: "interference",
+    expected: "`avoid` or `allow`",
+    read: |genetic, value| {
+        genetic.settings.avoid_interference = match value {
+            "avoid" => true,
+            "allow" => false,
+            _ => return None,
+        };
+        Some(())
+    },
+    write: |genetic| if genetic.settings.avoid_interference { "avoid" } else { "allow" }.to_owned(),
 }];
 
 /// What differs from the usual, as text.

@@ -72,6 +72,8 @@ fn the_default_is_left_out() {
     check_text("tiresias:demote=16", "tiresias");
     check_text("tiresias:demote=0.5", "tiresias:demote=0.5");
     check_text("pollux-ga", "pollux-ga-paper");
+    check_text("pollux-ga:interference=allow", "pollux-ga-paper:interference=allow");
+    check_text("pollux-ga-osdi21:interference=avoid", "pollux-ga-osdi21");
     check_text("gavel:objective=fairness", "gavel");
     check_text("gavel:objective=throughput", "gavel:objective=throughput");
     check_text("pollux-type-blind:tuned+explore=4", "pollux-type-blind:tuned");
@@ -108,6 +110,16 @@ fn what_is_wrong_is_named() {
         "sia:fast",
         "policy `sia` has no setting `fast`",
         Some("there are `fairness`, `waiting`, `rounded`"),
+    );
+    check_error(
+        "pollux-ga-osdi21:interference=no",
+        "policy `pollux-ga-osdi21`: `interference`: `no` is not `avoid` or `allow`",
+        None,
+    );
+    check_error(
+        "pollux-ga-osdi21:allow",
+        "policy `pollux-ga-osdi21` has no setting `allow`",
+        Some("there are `interference`"),
     );
     check_error("sia:fairness=1", "policy `sia`: `fairness`: `1` is not a number from -100 to -0.001", None);
     check_error(

@@ -102,7 +102,7 @@ fn write_block(out: &mut String, block: &Block, n_figures: &mut usize) {
 fn write_table(out: &mut String, table: &Table) {
     *out += "<div class=\"scroll\" tabindex=\"0\"><table>\n";
     if !table.caption.is_empty() {
-        let _ = writeln!(out, "<caption>{}</caption>", table.caption);
+        let _ = writeln!(out, "<caption><span>{}</span></caption>", table.caption);
     }
     let side = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
     *out += "<thead><tr>";

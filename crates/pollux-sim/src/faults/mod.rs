@@ -92,6 +92,11 @@ impl Faults {
         self.stragglers_per_hour > 0.0
     }
 
+    /// Whether anything befalls nodes, which must then be there from the beginning: rented ones are not.
+    pub fn befalls_nodes(&self) -> bool {
+        self.loses_nodes() || self.has_stragglers()
+    }
+
     /// What befalls a node of a run with this seed; nothing ever does if nodes are as they should be.
     pub fn fate(&self, seed: u64, node: NodeId) -> Fate {
         Fate::new(self, seed, node)

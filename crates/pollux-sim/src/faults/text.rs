@@ -5,20 +5,21 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::Faults;
+use crate::setting::{Known, SettingError, quoted};
 
-/// The settings, each with those of which one must be there for it to change anything.
-const KEYS: [(&str, &[&str]); 10] = [
-    ("mtbf", &[]),
-    ("repair", &["mtbf", "reclaim"]),
-    ("reclaim", &[]),
-    ("warning", &["reclaim"]),
-    ("restart-failure", &[]),
-    ("straggler", &[]),
-    ("slowdown", &["straggler"]),
-    ("slow-for", &["straggler"]),
-    ("work-error", &[]),
-    ("checkpoint", &["mtbf", "reclaim"]),
+const KEYS: [&str; 10] = [
+    "mtbf",
+    "repair",
+    "reclaim",
+    "warning",
+    "restart-failure",
+    "straggler",
+    "slowdown",
+    "slow-for",
+    "work-error",
+    "checkpoint",
 ];
+static KNOWN: Known = Known { what: "fault", keys: &KEYS };
 
 /// Seconds of each unit, the longest first.
 const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
@@ -34,36 +35,9 @@ const A_SPREAD: &str = "a number from 0 to 5";
 /// Text that describes no faults.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultsError {
-    /// A part without `=`.
-    #[error("{text:?} is no fault; write `KEY=VALUE,KEY=VALUE`, keys are {}", keys())]
-    NotASetting {
-        /// The part.
-        text: String,
-    },
-    /// A key that does not exist.
-    #[error("no fault named {key:?} among {}{}", keys(), did_you_mean(*.near))]
-    UnknownKey {
-        /// What stands there.
-        key: String,
-        /// The key nearest to it, if any is near.
-        near: Option<&'static str>,
-    },
-    /// A key that stands twice.
-    #[error("`{key}` stands twice; leave one out")]
-    Twice {
-        /// The key.
-        key: &'static str,
-    },
-    /// A value that its key cannot have.
-    #[error("`{key}`: {value:?} is not {expected}")]
-    Value {
-        /// The key.
-        key: &'static str,
-        /// What stands there.
-        value: String,
-        /// What should.
-        expected: &'static str,
-    },
+    /// A setting that is none.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A key that changes nothing by itself.
     #[error("`{key}` alone changes nothing; add {}", quoted(.needs, " or "))]
     Idle {
@@ -75,8 +49,8 @@ pub enum FaultsError {
 }
 
 impl Faults {
-    fn set(&mut self, key: &'static str, value: &str) -> Result<(), FaultsError> {
-        let wrong = |expected| FaultsError::Value { key, value: value.to_owned(), expected };
+    fn set(&mut self, key: &'static str, value: &str) -> Result<(), SettingError> {
+        let wrong = |expected| SettingError::Value { key, value: value.to_owned(), expected };
         let time = |least: f64, expected| {
             let secs = secs(value).filter(|secs| (least..=TEN_YEARS).contains(secs));
             secs.map(Duration::from_secs_f64).ok_or_else(|| wrong(expected))
@@ -107,24 +81,14 @@ impl FromStr for Faults {
 
     fn from_str(text: &str) -> Result<Self, FaultsError> {
         let mut faults = Self::default();
-        let mut seen = Vec::new();
-        for part in text.split(',') {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or_else(|| FaultsError::NotASetting { text: part.trim().to_owned() })?;
-            let (key, needs) = known(key.trim())?;
-            if seen.iter().any(|(before, _)| *before == key) {
-                return Err(FaultsError::Twice { key });
+        let seen = KNOWN.read(text.split(','), |key, value| faults.set(key, value))?;
+        for key in &seen {
+            let needs = needs(key);
+            if !needs.is_empty() && !needs.iter().any(|needed| seen.contains(needed)) {
+                return Err(FaultsError::Idle { key, needs });
             }
-            seen.push((key, needs));
-            faults.set(key, value.trim())?;
         }
-        let is_there = |wanted: &&str| seen.iter().any(|(key, _)| key == wanted);
-        let idle = seen.iter().find(|(_, needs)| !needs.is_empty() && !needs.iter().any(is_there));
-        match idle {
-            Some(&(key, needs)) => Err(FaultsError::Idle { key, needs }),
-            None => Ok(faults),
-        }
+        Ok(faults)
     }
 }
 
@@ -134,7 +98,7 @@ impl fmt::Display for Faults {
         let (set, default) = (self.settings(), Self::default().settings());
         let differing =
             KEYS.iter().zip(set.into_iter().zip(default)).filter(|(_, (set, default))| set != default);
-        for (index, ((key, _), (value, _))) in differing.enumerate() {
+        for (index, (key, (value, _))) in differing.enumerate() {
             write!(f, "{}{key}={value}", if index == 0 { "" } else { "," })?;
         }
         Ok(())
@@ -176,24 +140,14 @@ fn span(duration: Duration) -> String {
     }
 }
 
-fn known(key: &str) -> Result<(&'static str, &'static [&'static str]), FaultsError> {
-    let unknown = || FaultsError::UnknownKey {
-        key: key.to_owned(),
-        near: pollux_api::nearest(key, KEYS.map(|(key, _)| key)),
-    };
-    KEYS.into_iter().find(|(known, _)| *known == key).ok_or_else(unknown)
-}
-
-fn keys() -> String {
-    quoted(&KEYS.map(|(key, _)| key), ", ")
-}
-
-fn quoted(words: &[&str], between: &str) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(between)
-}
-
-fn did_you_mean(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+/// The keys of which one must be there for this one to change anything; none if it does alone.
+fn needs(key: &str) -> &'static [&'static str] {
+    match key {
+        "repair" | "checkpoint" => &["mtbf", "reclaim"],
+        "warning" => &["reclaim"],
+        "slowdown" | "slow-for" => &["straggler"],
+        _ => &[],
+    }
 }
 
 #[cfg(test)]

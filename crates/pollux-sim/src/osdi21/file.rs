@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::setting::did_you_mean;
+
 /// A file that cannot be used: which, where in it, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileError {
@@ -145,10 +147,6 @@ pub enum Problem {
         /// What the limits say.
         expected: u64,
     },
-}
-
-fn did_you_mean(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 impl fmt::Display for FileError {

@@ -8,11 +8,15 @@ use pollux_report::{Gantt, GanttRow, Span};
 
 use super::{hours, index};
 use crate::cluster::ClusterShape;
+use crate::faults::{Befalls, NodeEvent};
 use crate::log::{Event, What};
 use crate::outcome::Run;
 
 /// Nodes that are drawn; of larger clusters the first so many.
 const MOST_NODES: usize = 64;
+
+/// What the key calls nodes that are away.
+const AWAY: &str = "node away";
 
 /// GPUs of each node by holder.
 #[derive(Default)]
@@ -88,6 +92,9 @@ pub fn gantt(title: &str, run: &Run, cluster: &ClusterShape) -> Gantt {
     for (job, held) in open {
         close(&mut nodes, job, held, last);
     }
+    let away = outages(run, &nodes, last);
+    let is_any_away = !away.is_empty();
+    spans.extend(away);
     spans.retain(|span| span.row < MOST_NODES);
     spans.sort_by(|a, b| (a.row, a.lanes.start).cmp(&(b.row, b.lanes.start)).then(a.from.total_cmp(&b.from)));
     let n_nodes = nodes.lanes.len();
@@ -97,6 +104,7 @@ pub fn gantt(title: &str, run: &Run, cluster: &ClusterShape) -> Gantt {
     let mut groups: Vec<String> = run.jobs.iter().map(|job| job.application.clone()).collect();
     groups.sort();
     groups.dedup();
+    groups.extend(is_any_away.then(|| AWAY.to_owned()));
     let gantt = Gantt { spans, groups, ..Gantt::new(title, "time (h)", rows) };
     if n_nodes > MOST_NODES {
         gantt.with_note(format!("The first {MOST_NODES} of {n_nodes} nodes."))
@@ -105,9 +113,60 @@ pub fn gantt(title: &str, run: &Run, cluster: &ClusterShape) -> Gantt {
     }
 }
 
+/// Times until `last` in which nodes were away after a fault.
+fn outages(run: &Run, nodes: &Nodes, last: f64) -> Vec<Span> {
+    let mut lost: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut spans = Vec::new();
+    let mut close = |row: usize, from: f64, to: f64| {
+        let n_lanes = nodes.lanes.get(row).map_or(0, Vec::len);
+        let lanes = 0..u32::try_from(n_lanes).unwrap_or(u32::MAX);
+        spans.push(Span { row, lanes, from, to, name: String::new(), group: AWAY.to_owned() });
+    };
+    for NodeEvent { at, node, what } in &run.log.nodes {
+        let (row, now) = (node.0 as usize, hours(*at).min(last));
+        match what {
+            Befalls::Lost => drop(lost.insert(row, now)),
+            Befalls::Back => {
+                if let Some(from) = lost.remove(&row) {
+                    close(row, from, now);
+                }
+            }
+            Befalls::Warned | Befalls::Slow | Befalls::Steady => {}
+        }
+    }
+    for (row, from) in lost {
+        close(row, from, last);
+    }
+    spans.retain(|span| span.to > span.from);
+    spans
+}
+
 #[cfg(test)]
 mod tests {
+    use pollux_model::{NodeId, Timestamp};
+
     use super::*;
+    use crate::{Log, RoundStats};
+
+    #[test] // Node 0 is away from the first hour to the second; node 1 stays away from the third.
+    fn nodes_that_are_away_are_drawn() {
+        let event = |secs, node, what| NodeEvent { at: Timestamp::from_secs(secs), node: NodeId(node), what };
+        let events = vec![
+            event(3_600, 0, Befalls::Lost),
+            event(7_200, 0, Befalls::Back),
+            event(9_000, 1, Befalls::Slow),
+            event(10_800, 1, Befalls::Lost),
+        ];
+        let log = Log { nodes: events, ..Log::default() };
+        let run = Run { jobs: vec![], gpus: 6, rounds: RoundStats::default(), log };
+        let nodes = Nodes { lanes: vec![vec![None; 4], vec![None; 2]] };
+        let seen = |last| -> Vec<(usize, Range<u32>, f64, f64)> {
+            let spans = outages(&run, &nodes, last).into_iter();
+            spans.map(|span| (span.row, span.lanes, span.from, span.to)).collect()
+        };
+        assert_eq!(seen(5.0), [(0, 0..4, 1.0, 2.0), (1, 0..2, 3.0, 5.0)]);
+        assert_eq!(seen(1.5), [(0, 0..4, 1.0, 1.5)]);
+    }
 
     fn check_take(nodes: &mut Nodes, node: usize, n_gpus: u32, expected: &[(u32, u32)]) {
         let taken = nodes.take(node, n_gpus, JobId(1));

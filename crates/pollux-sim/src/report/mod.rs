@@ -25,7 +25,8 @@ pub use digest::Digest;
 pub use held::gantt;
 pub use one_job::{job_figure, longest_job};
 pub use page::{About, page};
-pub use tables::{summary_figure, times_table, uses_table};
+pub(crate) use tables::significant;
+pub use tables::{costs_table, faults_table, summary_figure, times_table, uses_table};
 pub use times::{distribution, fairness_figure, jct_figure};
 pub use usage::{Usage, usage_figure};
 

@@ -6,7 +6,7 @@ use pollux_report::{Page, Table, Text};
 use super::digest::{Digest, detailed, policies};
 use super::held::gantt;
 use super::one_job::{job_figure, longest_job, reasons};
-use super::tables::{name, significant, summary_figure, times_table, uses_table};
+use super::tables::{costs_table, faults_table, name, significant, summary_figure, times_table, uses_table};
 use super::times::{fairness_figure, jct_figure};
 use super::usage::{Usage, usage_figure};
 use super::{HOUR, index};
@@ -29,6 +29,8 @@ pub struct About {
     pub settings: Vec<(String, String)>,
     /// What else a reader should know of this world.
     pub remarks: Vec<String>,
+    /// Whether anything goes wrong in this world.
+    pub has_faults: bool,
     /// The job whose life is told; the longest if none.
     pub shown: Option<JobId>,
 }
@@ -43,12 +45,12 @@ pub fn page(about: &About, records: &[Record], digests: &[Digest]) -> Page {
         several => format!("A simulated cluster under {} policies", several.len()),
     };
     let page = Page::new(title).subtitle(name(&about.summary));
-    let page = what_was_run(page, about, &names);
-    let page = summary(page, records, &summaries, digests);
+    let is_rented = records.iter().any(|record| record.metrics.cost.is_some());
+    let page = what_was_run(page, about, &names, is_rented);
+    let page = summary(page, about, records, &summaries, digests);
     let page = use_of_gpus(page, about, digests);
     let page = one_job(page, about, digests);
     let page = fairness(page, digests);
-    // A section on costs belongs here, once runs have prices.
     let page = what_is_simulated(page, about);
     page.footer(format!(
         "Made by pollux {}. The same command gives the same page, byte for byte.",
@@ -56,32 +58,44 @@ pub fn page(about: &About, records: &[Record], digests: &[Digest]) -> Page {
     ))
 }
 
-fn what_was_run(page: Page, about: &About, names: &[&str]) -> Page {
+fn what_was_run(page: Page, about: &About, names: &[&str], is_rented: bool) -> Page {
     let plain = |text: &str| Text::default().plain(text);
+    let up_to = if is_rented { "rented, up to " } else { "" };
     let mut facts = vec![
         ("Policies".to_owned(), plain(&names.join(", "))),
-        ("Cluster".to_owned(), plain(&format!("{} ({} GPUs)", about.cluster, about.cluster.gpus()))),
+        ("Cluster".to_owned(), plain(&format!("{up_to}{} ({} GPUs)", about.cluster, about.cluster.gpus()))),
     ];
     facts.extend(about.settings.iter().map(|(name, value)| (name.clone(), plain(value))));
     facts.push(("Version".to_owned(), plain(&format!("pollux {}", about.version))));
     page.section("What was run").code(&about.command).facts(facts)
 }
 
-fn summary(page: Page, records: &[Record], summaries: &[Summary], digests: &[Digest]) -> Page {
+fn summary(page: Page, about: &About, records: &[Record], summaries: &[Summary], digests: &[Digest]) -> Page {
+    let is_rented = summaries.iter().any(|summary| summary.metrics.cost.is_some());
     let first_seed = records.first().map(|record| record.seed);
     let several = records.iter().any(|record| Some(record.seed) != first_seed);
     let whiskers =
         if several { " Whiskers reach one standard deviation over seeds to either side." } else { "" };
-    let mut page = page
-        .section("Results")
-        .table(times_table(summaries, several))
-        .table(uses_table(summaries, several))
-        .text(
+    let mut page =
+        page.section("Results").table(times_table(summaries, several)).table(uses_table(summaries, several));
+    if about.has_faults {
+        page = page.table(faults_table(summaries, several));
+    }
+    if is_rented {
+        page = page.table(costs_table(summaries, several));
+    }
+    page = page.text(format!(
             "JCT is a job's time from submission to completion, and rho that time over the time it would have taken alone \
-             on its fair share of the cluster. A job is treated unfairly if its rho is above 1. GPUs are kept for so long \
-             between two reallocations, and lost while jobs start. Held and useful are parts of all GPUs until the \
-             makespan; useful counts each GPU by its job's statistical efficiency.",
+             on its fair share of the cluster. A job is treated unfairly if its rho is above 1. A job keeps its GPUs for so \
+             long between two reallocations; the time in which jobs are starting is lost. Held and useful are parts of \
+             all GPUs {}; useful counts each GPU by its job's statistical efficiency.",
+            if is_rented { "while they are rented" } else { "until the makespan, when the last job is done" }
+        ));
+    if about.has_faults {
+        page = page.text(
+            "A job fails when it loses a node or does not come up; what it did since its last checkpoint is done again.",
         );
+    }
     if several {
         page = page.text("± is the standard deviation over seeds.");
     }
@@ -107,8 +121,13 @@ fn use_of_gpus(page: Page, about: &About, digests: &[Digest]) -> Page {
         "usage",
         figure,
         name(&format!(
-            "Means over {minutes} minutes, {of}. What lies between the two sides is lost to larger batches and to jobs that are \
-             starting."
+            "Means over {minutes} minutes, {of}. What is held but not useful is lost to larger batches and to jobs that are \
+             starting.{}",
+            if runs.iter().any(|(_, run)| !run.log.bill.is_empty()) {
+                " Percentages are of the most GPUs that may be rented."
+            } else {
+                ""
+            }
         )),
     );
     let longest = runs.iter().map(|(_, run)| Usage::of(&run.log).end_secs() / HOUR).fold(0.0, f64::max);
@@ -117,9 +136,14 @@ fn use_of_gpus(page: Page, about: &About, digests: &[Digest]) -> Page {
         chart.until = Some(longest);
         let caption = format!(
             "A row for each node, its GPUs stacked; colours are applications, and a job's name stands in its largest \
-             block where it fits. {} Which GPU of a node a job held is not recorded: it is drawn on the first that was \
+             block where it fits.{} {}. Which GPU of a node a job held is not recorded: it is drawn on the first that was \
              free.",
-            capital(&of_run(digest)) + "."
+            if run.log.bill.is_empty() {
+                ""
+            } else {
+                " Nodes are numbered as they were rented; a row is light grey before and after, too."
+            },
+            capital(&of_run(digest))
         );
         page = page.figure(&format!("gantt-{}", digest.policy), chart, name(&caption));
     }

@@ -50,6 +50,34 @@ pub fn uses_table(summaries: &[Summary], several: bool) -> Table {
     })
 }
 
+/// What went wrong, and what it cost.
+pub fn faults_table(summaries: &[Summary], several: bool) -> Table {
+    let columns = ["policy", "failures of jobs", "GPU-hours done again", "part of all (%)"];
+    let empty = Table::new("What went wrong", columns);
+    summaries.iter().fold(empty, |table, Summary { policy, metrics, .. }| {
+        let part = 100.0 * metrics.redone_gpu_secs.mean / metrics.gpu_secs.mean.max(f64::MIN_POSITIVE);
+        let cells = [
+            figure(metrics.failures, 1.0, several),
+            figure(metrics.redone_gpu_secs, 1.0 / HOUR, several),
+            format!("{part:.1}"),
+        ];
+        table.row(std::iter::once(name(policy)).chain(cells.into_iter().map(Text::from)))
+    })
+}
+
+/// What rented nodes cost.
+pub fn costs_table(summaries: &[Summary], several: bool) -> Table {
+    let empty = Table::new("What rented nodes cost", ["policy", "cost", "node-hours", "cost of a node-hour"]);
+    summaries.iter().fold(empty, |table, Summary { policy, metrics, .. }| {
+        let shown =
+            |spread: Option<Spread>| spread.map_or("–".to_owned(), |spread| figure(spread, 1.0, several));
+        let price = metrics.cost.zip(metrics.node_hours).filter(|(_, hours)| hours.mean > 0.0);
+        let price = price.map_or("–".to_owned(), |(cost, hours)| significant(cost.mean / hours.mean));
+        let cells = [shown(metrics.cost), shown(metrics.node_hours), price];
+        table.row(std::iter::once(name(policy)).chain(cells.into_iter().map(Text::from)))
+    })
+}
+
 /// The main figures as bars, with a whisker of one standard deviation over seeds to either side.
 pub fn summary_figure(summaries: &[Summary]) -> Comparison {
     let values = |spread: fn(&Metrics<Spread>) -> Spread, unit: f64| {
@@ -97,7 +125,7 @@ fn with_deviation(mean: String, sd: f64, decimals: usize, several: bool) -> Stri
 }
 
 /// Three digits that count: `0.0213`, `12.3`, `1234`.
-pub(super) fn significant(number: f64) -> String {
+pub(crate) fn significant(number: f64) -> String {
     let scientific = format!("{number:.2e}");
     let exponent: Option<i32> = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok());
     match exponent {

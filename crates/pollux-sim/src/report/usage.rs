@@ -117,7 +117,28 @@ pub fn usage_figure(digests: &[Digest]) -> Option<(Figure, f64)> {
     let figure = Figure::new("How the cluster was used")
         .with_panel(panel("Held by jobs", |(held, _)| held))
         .with_panel(panel("Useful: held times statistical efficiency", |(_, useful)| useful));
+    let figure = match rented_panel(digests) {
+        Some(panel) => figure.with_panel(panel),
+        None => figure,
+    };
     Some((figure, minutes))
+}
+
+/// Nodes that were rented over time; none if nodes are not.
+fn rented_panel(digests: &[Digest]) -> Option<Panel> {
+    let runs = detailed(digests);
+    if runs.iter().all(|(_, run)| run.log.bill.is_empty()) {
+        return None;
+    }
+    let axes = (Axis::linear("time (h)").starting_at_zero(), Axis::linear("nodes").starting_at_zero());
+    Some(runs.iter().fold(Panel::new("Nodes rented", axes.0, axes.1), |panel, (digest, run)| {
+        let sizes = run.log.bill.totals();
+        // The last size holds until the last job is done.
+        let end = sizes.last().map(|(_, nodes)| (Usage::of(&run.log).end_secs(), *nodes));
+        let points = sizes.iter().map(|(at, nodes)| (at.as_secs_f64(), *nodes)).chain(end);
+        let points = points.map(|(secs, nodes)| (secs / HOUR, f64::from(nodes)));
+        panel.with_series(Series::new(digest.policy.as_str(), points).with_style(Style::Step))
+    }))
 }
 
 /// The mean over each stretch of time, by its beginning; the last value is there twice, to be drawn to its end.

@@ -1,4 +1,4 @@
-//! Other clusters: several GPU types at once, newer GPUs, rented nodes.
+//! Other clusters: several GPU types at once, rented nodes.
 
 use std::path::Path;
 
@@ -13,10 +13,8 @@ use crate::autoscale::{self, Autoscaled, RivalBatch, autoscale_imagenet};
 use crate::campaign::Contender;
 use crate::cloud::{Cloud, parse_cloud};
 use crate::cluster::ClusterShape;
-use crate::hardware::compare_hardware;
 use crate::metrics::{Metrics, Spread};
 use crate::simulation::Options;
-use crate::workload::Recipe;
 
 /// Sia's mixed cluster.
 const MIXED: &str = "6x4:t4,3x8:rtx,2x8:a100";
@@ -91,7 +89,7 @@ fn margins(lab: &Lab, options: &Options, findings: &mut Findings) -> Result<(), 
     findings.text(
         "Their margins depend on the load. Sia's authors replaced NeuMF by CIFAR-10 and let their simulator train 1.2 to 1.8 \
          times slower than profiles say, so their cluster is fuller than ours at the same number of jobs. Below is their \
-         mix at one, two and three times the jobs: at twice, our Sia takes as long as theirs.",
+         mix at one, two and three times the jobs: at twice, our Sia takes about as long as theirs.",
     );
     let names = ["sia", "pollux-type-blind", "gavel"];
     let columns = ["jobs an hour", "sia, average (h)", "type-blind over sia", "gavel over sia"];
@@ -123,7 +121,7 @@ fn margins(lab: &Lab, options: &Options, findings: &mut Findings) -> Result<(), 
     let margins = published::MIXED.map(|(_, hours)| hours / published::MIXED[0].1);
     findings.claim(
         Claim::new(
-            "type-blind Pollux and Gavel against Sia, at the load at which our Sia takes as long as theirs",
+            "type-blind Pollux and Gavel against Sia, at the load at which our Sia takes about as long as theirs",
             &format!("{:.1} and {:.1} (Sia: {:.1} h)", margins[1], margins[2], published::MIXED[0].1),
             format!("{blind:.2} and {gavel:.2} (Sia: {hours:.2} h)"),
             blind > 1.3 && gavel > 2.0,
@@ -134,65 +132,6 @@ fn margins(lab: &Lab, options: &Options, findings: &mut Findings) -> Result<(), 
         ),
     );
     Ok(())
-}
-
-pub(super) fn hardware(lab: &Lab) -> Result<Findings, LabError> {
-    let clusters =
-        ["16x4:t4", "16x4:v100", "16x4:a100"].map(shape).into_iter().collect::<Result<Vec<_>, _>>()?;
-    let names = ["pollux", "tiresias", "optimus"];
-    let contenders = names.into_iter().map(contender).collect::<Result<Vec<_>, _>>()?;
-    // No profile of NCF is of use on V100.
-    let mix = "mix=imagenet:0.02+yolov3:0.06+deepspeech2:0.1+bert:0.1+cifar10:0.72";
-    let mut findings = Findings::default();
-    findings.text(
-        "The question the paper's critics ask: is the advantage one of slow GPUs? The very same jobs on 64 T4, V100 and \
-         A100; then so many more of them that the faster GPUs are as busy as the T4 were.",
-    );
-    for (caption, loads) in [
-        ("The same jobs on three generations of GPUs", [1.0, 1.0, 1.0]),
-        ("Load raised with the speed of the GPUs", [1.0, 3.0, 6.0]),
-    ] {
-        let columns = [
-            "cluster",
-            "load",
-            "policy",
-            "average (h)",
-            "over pollux",
-            "GPUs a job",
-            "batch",
-            "efficiency",
-            "held",
-        ];
-        let mut grid = Grid::new(caption, columns);
-        for (cluster, load) in clusters.iter().zip(loads) {
-            let recipe: Recipe = format!("generate:load={load},{mix}").parse()?;
-            // Users ask for what suited them on T4.
-            let packed = Options { cluster: clusters[0].clone(), ..Options::default() };
-            let world =
-                crate::campaign::World::Profiles { profiles: lab.profiles().clone(), options: packed };
-            let seeds = lab.seeds().iter().take(3);
-            let workloads = seeds.map(|&seed| Ok((seed, world.generate(&recipe, seed)?)));
-            let workloads = workloads.collect::<Result<Vec<_>, crate::workload::GenerateError>>();
-            let workloads = workloads.map_err(|error| LabError::Data(error.to_string()))?;
-            let one = std::slice::from_ref(cluster);
-            let rows = compare_hardware(&contenders, one, &workloads, lab.profiles(), &Options::default());
-            for row in rows.map_err(|error| LabError::Data(error.to_string()))? {
-                grid.push([
-                    row.cluster,
-                    load.to_string(),
-                    format!("`{}`", row.policy),
-                    format!("{:.2}", row.avg_jct_secs / 3_600.0),
-                    format!("{:.2}", row.against_first),
-                    format!("{:.1}", row.gpus_per_job),
-                    format!("{:.1} x", row.batch_growth),
-                    format!("{:.2}", row.efficiency),
-                    percent(row.utilisation),
-                ]);
-            }
-        }
-        findings.grid(grid);
-    }
-    Ok(findings)
 }
 
 /// Up to 16 nodes of 4 T4; an hour of the job's time is worth as much as seven node-hours where that counts.
@@ -232,14 +171,18 @@ pub(super) fn autoscaling(lab: &Lab) -> Result<Findings, LabError> {
     let panel = |title: &str, label: &str, of: fn(&autoscale::Moment) -> f64| {
         let axes = (Axis::linear("hours"), Axis::linear(label).starting_at_zero());
         lines.iter().fold(Panel::new(title, axes.0, axes.1), |panel, (name, run)| {
-            let points = run.series.iter().map(|moment| (moment.secs / 3_600.0, of(moment)));
+            let points = with_gaps(run.series.iter().map(|moment| (moment.secs / 3_600.0, of(moment))));
             panel.with_series(Line::new(name.as_str(), points).with_style(Style::Step))
         })
     };
     let figure = Figure::new("Auto-scaling of one ImageNet job")
         .with_panel(panel("Size of the cluster", "nodes", |moment| f64::from(moment.nodes)))
         .with_panel(panel("What a sample is worth", "efficiency", |moment| moment.efficiency));
-    findings.figure("autoscaling", figure, "Goodput buys nodes as larger batches become worth having.");
+    findings.figure(
+        "autoscaling",
+        figure,
+        "Goodput buys nodes as larger batches become worth having. Gaps in efficiency are restarts.",
+    );
     let (saved, slower) = published::AUTOSCALING;
     let said = |(name, saved, slower): &(&str, f64, f64)| {
         format!("{} cheaper, {} ({name})", percent(*saved), less(1.0 + slower).replace("more", "longer"))
@@ -258,6 +201,19 @@ pub(super) fn autoscaling(lab: &Lab) -> Result<Findings, LabError> {
     Ok(findings)
 }
 
+/// Points of a line that holds each value until the next; where it is nothing there is a gap.
+fn with_gaps(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        if y > 0.0 {
+            line.push((x, y));
+        } else if let Some((_, before)) = line.last().copied().filter(|(_, before)| before.is_finite()) {
+            line.extend([(x, before), (x, f64::NAN)]);
+        }
+    }
+    line
+}
+
 fn row(name: &str, of: &Autoscaled, against: Option<(f64, f64)>) -> [String; 5] {
     let cells = against.map(|(saved, slower)| [percent(saved), format!("{:+.0} %", 100.0 * slower)]);
     let [saved, slower] = cells.unwrap_or_else(|| ["-".to_owned(), "-".to_owned()]);
@@ -269,7 +225,7 @@ fn cloud(scaler: &str) -> Result<Cloud, LabError> {
     parsed.map_err(|error| LabError::Data(error.to_string()))
 }
 
-fn shape(text: &str) -> Result<ClusterShape, LabError> {
+pub(super) fn shape(text: &str) -> Result<ClusterShape, LabError> {
     text.parse().map_err(|error: crate::ShapeError| LabError::Data(error.to_string()))
 }
 

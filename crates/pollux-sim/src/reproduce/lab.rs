@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::artifact::Artifact;
 use super::clusters::contender;
 use crate::campaign::{Campaign, CampaignError, RunFailed, Source, World};
+use crate::interference::part_beside_others;
 use crate::metrics::{Metrics, Spread};
 use crate::outcome::Run;
 use crate::profile::Profile;
@@ -31,6 +32,8 @@ pub struct Kept {
     pub jcts: Vec<(String, f64)>,
     /// Finish-time fairness of the jobs.
     pub rhos: Vec<f64>,
+    /// Of the time of distributed jobs, the part beside another on one of their nodes.
+    pub beside_others: f64,
 }
 
 /// Runs of one policy, one for each seed or workload.
@@ -182,6 +185,7 @@ impl Kept {
                 .filter_map(|job| Some((job.application.clone(), job.jct_secs()?)))
                 .collect(),
             rhos: run.jobs.iter().filter_map(|job| job.rho).collect(),
+            beside_others: part_beside_others(&run.log).unwrap_or(0.0),
         }
     }
 }

@@ -10,8 +10,10 @@
 //! | what was published? | `published` |
 //! | tuned and realistic jobs, the fairness knob, finish-time fairness | `policies` |
 //! | load, time between rounds, interference, exploration | `sensitivity` |
+//! | interference under the authors' genetic algorithm, in their own world | `neighbours` |
 //! | errors of the two models | `models` |
-//! | mixed GPUs, newer GPUs, rented nodes | `clusters` |
+//! | mixed GPUs, rented nodes | `clusters` |
+//! | newer GPUs | `generations` |
 //! | hyper-parameter search | `search` |
 //! | which settings should be the default | `defaults` |
 //! | the authors' workloads in their own world | [`Artifact`] |
@@ -20,8 +22,10 @@ mod artifact;
 mod clusters;
 mod defaults;
 mod findings;
+mod generations;
 mod lab;
 mod models;
+mod neighbours;
 mod policies;
 mod published;
 mod report;
@@ -125,7 +129,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "hardware",
         title: "Newer GPUs",
         after: "the paper's critics",
-        conduct: clusters::hardware,
+        conduct: generations::hardware,
     },
     Experiment {
         name: "defaults",

@@ -72,8 +72,15 @@ pub(super) fn knob(lab: &Lab) -> Result<Findings, LabError> {
         "The knob p of the objective: 1 takes the plain mean of speed-ups, -1 is the paper's default, -10 comes near to \
          helping the worst-off alone.",
     );
-    let columns =
-        ["p", "average (h)", "99th percentile (h)", "makespan (h)", "worst rho", "unfair", "published (h)"];
+    let columns = [
+        "p",
+        "average (h)",
+        "99th percentile (h)",
+        "makespan (h)",
+        "worst rho",
+        "unfair",
+        "published: average / 99th / makespan (h)",
+    ];
     let mut grid = Grid::new("The fairness knob", columns);
     for (series, (p, published)) in series.iter().zip(published::KNOB) {
         let [average, tail, end] = published;
@@ -143,7 +150,13 @@ pub(super) fn fairness(lab: &Lab) -> Result<Findings, LabError> {
 
 /// Table and bars of policies beside published values, which are by position: ours twice, then the baselines.
 fn compare(findings: &mut Findings, name: &str, title: &str, series: &[Series], published: &[Testbed; 3]) {
-    let columns = ["policy", "average (h)", "99th percentile (h)", "makespan (h)", "published, testbed (h)"];
+    let columns = [
+        "policy",
+        "average (h)",
+        "99th percentile (h)",
+        "makespan (h)",
+        "published, testbed: average / 99th / makespan (h)",
+    ];
     let mut grid = Grid::new(title, columns);
     for (index, series) in series.iter().enumerate() {
         let [average, tail, end] = published[index.saturating_sub(1)].1;

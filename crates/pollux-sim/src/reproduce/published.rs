@@ -64,7 +64,8 @@ pub(super) const ARTIFACT_ROUNDS: [Averages; 5] = [
     (480.0, "pollux", [2_683.606_25, 3_897.275, 3_245.268_75]),
 ];
 
-/// By slow-down, without avoidance.
+/// By slow-down, without avoidance: the genetic algorithm without its rule against neighbours, as the README of the
+/// artifact describes for figure 8c.
 pub(super) const ARTIFACT_INTERFERENCE: [Averages; 3] = [
     (0.0, "pollux", [2_102.231_25, 3_353.581_25, 2_728.968_75]),
     (0.25, "pollux", [2_565.631_25, 3_683.306_25, 3_153.343_75]),

@@ -68,6 +68,11 @@ pub enum SimulationError {
         /// The batch.
         batch: u64,
     },
+    /// Faults of nodes where nodes are rented.
+    #[error(
+        "faults befall only nodes that are there from the beginning; rented ones come and go as their pools say"
+    )]
+    FaultsOfRented,
     /// A job that went with a node before it had ever reported.
     #[error("{job}: its node was taken back before it had reported; a longer warning lets it")]
     LostWithNode {
@@ -101,6 +106,7 @@ pub enum SimulationError {
 ///     gpus: 1,
 ///     batch: 128,
 ///     work: None,
+///     group: None,
 /// };
 /// let workload = Workload { name: "two".into(), jobs: vec![job("first", 0), job("second", 600)] };
 /// let profiles: BTreeMap<_, _> = builtin().into_iter().map(|p| (p.name().to_owned(), p)).collect();

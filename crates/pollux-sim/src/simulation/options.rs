@@ -30,6 +30,8 @@ pub struct Options {
     pub blind_batch: bool,
     /// How much the speed-up of an application's jobs counts; 1 for those that are not named.
     pub weights: BTreeMap<String, f64>,
+    /// How much the speed-up of each job of a group counts, times that of its application; 1 for those that are not named.
+    pub group_weights: BTreeMap<String, f64>,
     /// Whether new jobs build on what earlier ones of their application learned.
     pub history: bool,
     /// What goes wrong.
@@ -52,6 +54,7 @@ impl Default for Options {
             noise: 0.0,
             blind_batch: false,
             weights: BTreeMap::new(),
+            group_weights: BTreeMap::new(),
             history: false,
             faults: Faults::default(),
             log: Kept::default(),

@@ -1,5 +1,6 @@
 //! Jobs, scheduler and policy on their way through a workload.
 
+mod groups;
 mod guided;
 mod rented;
 mod trouble;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use pollux_core::{Config, Effect, Generation, Input, JobSpec, PoolId};
 use pollux_model::{Allocation, BatchLimits, GlobalBatch, GpuType, JobId, NodeId, Timestamp};
-use pollux_policy::{AnyPolicy, Request, Seed};
+use pollux_policy::{AnyPolicy, GroupId, Request, Seed};
 
 use super::SimulationError;
 use super::fleet::Fleet;
@@ -107,6 +108,8 @@ pub(super) struct World<'a> {
     /// What an oracle is told, by application and batch; [`Member::foresight`] is a place in it.
     foresight: Vec<Foresight>,
     trouble: Trouble,
+    /// The groups of the workload's jobs.
+    groups: BTreeMap<String, GroupId>,
     /// Nodes that are rented.
     fleet: Option<Fleet<'a>>,
 }
@@ -119,6 +122,9 @@ impl<'a> World<'a> {
         options: &'a Options,
         guide: Option<&'a mut dyn Guide>,
     ) -> Result<Self, SimulationError> {
+        if options.cloud.is_some() && options.faults.befalls_nodes() {
+            return Err(SimulationError::FaultsOfRented);
+        }
         let adapts = policy.about().adapts_batch;
         let members = workload.jobs.iter().map(|submission| member(submission, profiles, adapts, options));
         let mut members = members.collect::<Result<Vec<_>, _>>()?;
@@ -160,8 +166,10 @@ impl<'a> World<'a> {
             adapts,
             foresight: Vec::new(),
             trouble: Trouble::new(options),
+            groups: groups::numbered(workload),
             fleet: options.cloud.as_ref().map(|cloud| Fleet::new(cloud, options.seed)),
         };
+        world.form_groups()?;
         world.rent()?;
         world.expect_trouble();
         if !adapts {
@@ -293,6 +301,7 @@ impl<'a> World<'a> {
         }
         let mut spec = spec(&self.members[index], self.options);
         self.misjudge(index, &mut spec);
+        self.join_group(index, &mut spec);
         self.tell(now, Input::JobSubmitted(job_id(index), spec))
     }
 

@@ -118,6 +118,7 @@ impl<'a> Searching<'a> {
             gpus: self.sweep.gpus,
             batch: self.batch,
             work: None,
+            group: None,
         }
     }
 

@@ -41,6 +41,7 @@ pub fn workload_of(
             gpus: request.gpus,
             batch: request.batch,
             work,
+            group: None,
         });
     }
     Ok(Workload { name: trace.spec.label(), jobs })

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::calendar;
 use super::formats::Format;
+use crate::setting::{Known, SettingError, quoted};
 
 /// A trace to be read.
 ///
@@ -65,47 +66,21 @@ pub enum Work {
 
 const WORD: &str = "trace:";
 const KEYS: [&str; 6] = ["format", "first", "days", "jobs", "cluster", "work"];
+static KNOWN: Known = Known { what: "setting of a trace", keys: &KEYS };
 const MOST_DAYS: f64 = 36_500.0;
 
 /// Text that says no trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceSpecError {
     /// No file.
-    #[error("{text:?} names no trace; write `trace:FILE` or `trace:FILE,KEY=VALUE`, keys are {}", keys())]
+    #[error("{text:?} names no trace; write `trace:FILE` or `trace:FILE,KEY=VALUE`, keys are {}", quoted(&KEYS, ", "))]
     NoFile {
         /// The text.
         text: String,
     },
-    /// A part without `=`.
-    #[error("{text:?} is no setting of a trace; write `KEY=VALUE`, keys are {}", keys())]
-    NotASetting {
-        /// The part.
-        text: String,
-    },
-    /// A key that does not exist.
-    #[error("a trace has no setting named {key:?}; there are {}{}", keys(), did_you_mean(*.near))]
-    UnknownKey {
-        /// What stands there.
-        key: String,
-        /// The key nearest to it, if any is near.
-        near: Option<&'static str>,
-    },
-    /// A key that stands twice.
-    #[error("`{key}` stands twice; leave one out")]
-    Twice {
-        /// The key.
-        key: &'static str,
-    },
-    /// A value that its key cannot have.
-    #[error("`{key}`: {value:?} is not {expected}")]
-    Value {
-        /// The key.
-        key: &'static str,
-        /// What stands there.
-        value: String,
-        /// What should.
-        expected: &'static str,
-    },
+    /// A setting that is none.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
 }
 
 impl TraceSpec {
@@ -145,8 +120,8 @@ impl TraceSpec {
         settings.into_iter().flatten().flat_map(|setting| [",".to_owned(), setting]).collect()
     }
 
-    fn set(&mut self, key: &'static str, value: &str) -> Result<(), TraceSpecError> {
-        let wrong = |expected| TraceSpecError::Value { key, value: value.to_owned(), expected };
+    fn set(&mut self, key: &'static str, value: &str) -> Result<(), SettingError> {
+        let wrong = |expected| SettingError::Value { key, value: value.to_owned(), expected };
         let days = |low: f64| value.parse().ok().filter(|days: &f64| (low..=MOST_DAYS).contains(days));
         match key {
             "format" => {
@@ -192,18 +167,7 @@ impl FromStr for TraceSpec {
         let file = parts.next().filter(|file| !file.is_empty());
         let file = file.ok_or_else(|| TraceSpecError::NoFile { text: text.to_owned() })?;
         let mut spec = Self::whole(file);
-        let mut seen = Vec::new();
-        for part in parts {
-            let setting = part.split_once('=');
-            let (key, value) =
-                setting.ok_or_else(|| TraceSpecError::NotASetting { text: part.trim().to_owned() })?;
-            let key = known_key(key.trim())?;
-            if seen.contains(&key) {
-                return Err(TraceSpecError::Twice { key });
-            }
-            seen.push(key);
-            spec.set(key, value.trim())?;
-        }
+        KNOWN.read(parts, |key, value| spec.set(key, value))?;
         Ok(spec)
     }
 }
@@ -221,19 +185,6 @@ impl fmt::Display for First {
             Self::Day(days) => write!(f, "{days}"),
         }
     }
-}
-
-fn known_key(key: &str) -> Result<&'static str, TraceSpecError> {
-    let unknown = || TraceSpecError::UnknownKey { key: key.to_owned(), near: pollux_api::nearest(key, KEYS) };
-    KEYS.into_iter().find(|known| *known == key).ok_or_else(unknown)
-}
-
-fn keys() -> String {
-    KEYS.map(|key| format!("`{key}`")).join(", ")
-}
-
-fn did_you_mean(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 #[cfg(test)]
@@ -255,10 +206,13 @@ mod tests {
                 "\"trace:\" names no trace; write `trace:FILE` or `trace:FILE,KEY=VALUE`, keys are {KEYS}"
             ),
         );
-        check("trace:a,7", &format!("\"7\" is no setting of a trace; write `KEY=VALUE`, keys are {KEYS}"));
+        check(
+            "trace:a,7",
+            &format!("\"7\" is no setting of a trace; write `KEY=VALUE,KEY=VALUE`, keys are {KEYS}"),
+        );
         check(
             "trace:a,day=7",
-            &format!("a trace has no setting named \"day\"; there are {KEYS}; did you mean `days`?"),
+            &format!("no setting of a trace named \"day\" among {KEYS}; did you mean `days`?"),
         );
         check("trace:a,days=7,days=8", "`days` stands twice; leave one out");
         check(

@@ -38,7 +38,9 @@ pub struct Answer {
     pub name: String,
     /// The figures of each seed.
     pub runs: Vec<Metrics>,
-    /// Completion times by seed and name of the job, with its application and group.
+    /// Whether jobs are told apart by their groups; by their applications otherwise.
+    pub by_group: bool,
+    /// Completion times by seed and name of the job, with its group or application.
     jobs: BTreeMap<(u64, String), (String, f64)>,
 }
 
@@ -51,11 +53,11 @@ pub struct Ratio {
     pub half_width: f64,
 }
 
-/// How the jobs of an application, or all of them, fare in another world.
+/// How the jobs of a group or an application, or all of them, fare in another world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shift {
-    /// The application; none for all jobs.
-    pub application: Option<String>,
+    /// The group, or the application where there are no groups; none for all jobs.
+    pub of: Option<String>,
     /// Jobs of the base, over all seeds.
     pub n_jobs: usize,
     /// Mean completion time before and after, in seconds.
@@ -96,10 +98,21 @@ pub enum WhatifError {
     Run(String, Box<RunFailed>),
 }
 
+/// What jobs without a group are called by where others have one.
+const NO_GROUP: &str = "(no group)";
+
 /// A change of less than this part of the time counts as none.
 const NOTICED: f64 = 0.05;
 
-/// Runs every variant with every seed. `progress` is told the number of variants that are done.
+/// The groups that jobs of a source name; only files have any.
+pub fn groups(source: &Source) -> BTreeSet<&str> {
+    match source {
+        Source::Fixed(workload) => workload.jobs.iter().filter_map(|job| job.group.as_deref()).collect(),
+        Source::Generated(_) | Source::Traced(_) => BTreeSet::new(),
+    }
+}
+
+/// Runs every variant with every seed. Who gains and loses is told by group where all variants have groups. `progress` is told the number of variants that are done.
 pub fn ask(
     variants: &[Variant],
     seeds: &[u64],
@@ -107,6 +120,7 @@ pub fn ask(
     mut progress: impl FnMut(usize),
 ) -> Result<Vec<Answer>, WhatifError> {
     let mut answers = Vec::with_capacity(variants.len());
+    let by_group = variants.iter().all(|variant| !groups(&variant.source).is_empty());
     for variant in variants {
         let name = || variant.name.clone();
         let policy = parse_policy(&variant.policy).map_err(|error| WhatifError::Policy {
@@ -121,21 +135,22 @@ pub fn ask(
         let results = campaign.execute(
             n_threads,
             |_| {},
-            |_, run| {
-                let jobs = run.jobs.iter();
-                let jobs =
-                    jobs.filter_map(|job| Some((job.name.clone(), job.application.clone(), job.jct_secs()?)));
-                jobs.collect::<Vec<_>>()
+            |cell, run| {
+                let jobs = run.jobs.iter().zip(&cell.jobs.jobs);
+                let told = jobs.filter_map(|(job, submission)| {
+                    let group = || submission.group.clone().unwrap_or_else(|| NO_GROUP.to_owned());
+                    let of = if by_group { group() } else { job.application.clone() };
+                    Some((job.name.clone(), of, job.jct_secs()?))
+                });
+                told.collect::<Vec<_>>()
             },
         );
         let results = results.map_err(|error| WhatifError::Run(name(), Box::new(error)))?;
-        let mut answer = Answer { name: name(), runs: Vec::new(), jobs: BTreeMap::new() };
+        let mut answer = Answer { name: name(), runs: Vec::new(), by_group, jobs: BTreeMap::new() };
         for (record, jobs) in results {
             answer.runs.push(record.metrics);
             let jobs = jobs.into_iter();
-            answer
-                .jobs
-                .extend(jobs.map(|(job, application, secs)| ((record.seed, job), (application, secs))));
+            answer.jobs.extend(jobs.map(|(job, of, secs)| ((record.seed, job), (of, secs))));
         }
         answers.push(answer);
         progress(answers.len());
@@ -164,16 +179,15 @@ impl Answer {
         self.jobs.keys().eq(base.jobs.keys())
     }
 
-    /// Who gains and who loses against another answer: all jobs first, then by application.
+    /// Who gains and who loses against another answer: all jobs first, then by group or application.
     pub fn shifts(&self, base: &Self) -> Vec<Shift> {
-        let applications: BTreeSet<&String> =
-            base.jobs.values().map(|(application, _)| application).collect();
-        let names = std::iter::once(None).chain(applications.into_iter().map(Some));
-        names.map(|application| self.shift(base, application)).collect()
+        let names: BTreeSet<&String> = base.jobs.values().map(|(of, _)| of).collect();
+        let names = std::iter::once(None).chain(names.into_iter().map(Some));
+        names.map(|of| self.shift(base, of)).collect()
     }
 
-    fn shift(&self, base: &Self, application: Option<&String>) -> Shift {
-        let is_in = |of: &String| application.is_none_or(|wanted| wanted == of);
+    fn shift(&self, base: &Self, wanted: Option<&String>) -> Shift {
+        let is_in = |of: &String| wanted.is_none_or(|wanted| wanted == of);
         let mean = |answer: &Self| {
             Spread::of(answer.jobs.values().filter(|(of, _)| is_in(of)).map(|(_, secs)| *secs)).mean
         };
@@ -186,7 +200,7 @@ impl Answer {
             ratios().filter(|ratio| is_so(*ratio)).count() as f64 / ratios().count().max(1) as f64
         };
         Shift {
-            application: application.cloned(),
+            of: wanted.cloned(),
             n_jobs: base.jobs.values().filter(|(of, _)| is_in(of)).count(),
             jct_secs: [mean(base), mean(self)],
             sooner_later: same
@@ -221,7 +235,7 @@ mod tests {
         let mean = Spread::of(jobs.iter().map(|job| job.2)).mean;
         let jobs = jobs.iter().map(|(job, of, secs)| ((1, (*job).to_owned()), ((*of).to_owned(), *secs)));
         let runs = vec![Metrics { avg_jct_secs: mean, ..Metrics::of(&run) }];
-        Answer { name: name.to_owned(), runs, jobs: jobs.collect() }
+        Answer { name: name.to_owned(), runs, by_group: false, jobs: jobs.collect() }
     }
 
     #[test] // Of two bert jobs one is twice as fast and one the same; ncf takes half as long again.

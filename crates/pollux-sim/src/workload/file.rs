@@ -9,8 +9,10 @@ use super::{Submission, Workload};
 use crate::osdi21::file::{FileError, Problem, Row, Table};
 
 const COLUMNS: &[&str] = &["name", "time", "application", "num_replicas", "batch_size"];
-/// A column that need not be there.
+/// Columns that need not be there.
 const WORK: &str = "work";
+const GROUP: &str = "group";
+const OPTIONAL: &[&str] = &[WORK, GROUP];
 
 /// What a reader must know of an application to check a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl<'a> Checks<'a> {
 
 /// Reads a workload whose jobs pass these checks.
 pub fn read_workload(file: &Path, checks: Checks<'_>) -> Result<Workload, FileError> {
-    workload(file, &Table::open_with(file, COLUMNS, &[WORK])?, checks)
+    workload(file, &Table::open_with(file, COLUMNS, OPTIONAL)?, checks)
 }
 
 /// The same of a file's content; `file` gives the name.
@@ -60,23 +62,27 @@ pub fn read_workload(file: &Path, checks: Checks<'_>) -> Result<Workload, FileEr
 /// assert_eq!(error, "busy.csv:2: column `num_replicas`: 4 GPUs are asked for, but the cluster has 2");
 /// ```
 pub fn parse_workload(file: &Path, bytes: &[u8], checks: Checks<'_>) -> Result<Workload, FileError> {
-    workload(file, &Table::parse_with(file, bytes, COLUMNS, &[WORK])?, checks)
+    workload(file, &Table::parse_with(file, bytes, COLUMNS, OPTIONAL)?, checks)
 }
 
 /// Writes a workload as [`read_workload`] reads it.
 pub fn write_workload(workload: &Workload) -> String {
     let mut text = COLUMNS.join(",");
     let is_scaled = workload.jobs.iter().any(|job| job.work.is_some());
-    text.push_str(if is_scaled { ",work\n" } else { "\n" });
+    let has_groups = workload.jobs.iter().any(|job| job.group.is_some());
+    text.push_str(if is_scaled { ",work" } else { "" });
+    text.push_str(if has_groups { ",group\n" } else { "\n" });
     for job in &workload.jobs {
-        let Submission { name, at_secs, application, gpus, batch, work } = job;
+        let Submission { name, at_secs, application, gpus, batch, work, group } = job;
         let (name, application) = (quoted(name), quoted(application));
         let work = match work {
             _ if !is_scaled => String::new(),
             None => ",".to_owned(),
             Some(work) => format!(",{work}"),
         };
-        writeln!(text, "{name},{at_secs},{application},{gpus},{batch}{work}")
+        let group = group.as_deref().map(quoted).unwrap_or_default();
+        let group = if has_groups { format!(",{group}") } else { String::new() };
+        writeln!(text, "{name},{at_secs},{application},{gpus},{batch}{work}{group}")
             .expect("a string takes any text");
     }
     text
@@ -149,7 +155,9 @@ fn submission(row: &Row<'_>, checks: Checks<'_>) -> Result<Submission, FileError
             Some(work.ok_or_else(|| row.wrong(WORK, "a number above 0, or nothing"))?)
         }
     };
-    Ok(Submission { name: name.to_owned(), at_secs, application: application.to_owned(), gpus, batch, work })
+    let group = row.optional(GROUP).filter(|group| !group.is_empty()).map(str::to_owned);
+    let (name, application) = (name.to_owned(), application.to_owned());
+    Ok(Submission { name, at_secs, application, gpus, batch, work, group })
 }
 
 #[cfg(test)]
@@ -228,12 +236,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(rows in prop::collection::vec(("[ -~\n]{0,8}", 0_u64..100, 1_u32..9, prop::option::of(1e-6..1e6_f64)), 1..9)) {
+        fn what_is_written_is_read_back(rows in prop::collection::vec(("[ -~\n]{0,8}", 0_u64..100, 1_u32..9, prop::option::of(1e-6..1e6_f64), prop::option::of("[a-z][ -~]{0,4}[a-z]")), 1..9)) {
             let mut at_secs = 0;
-            let jobs = rows.into_iter().enumerate().map(|(index, (name, after_secs, gpus, work))| {
+            let jobs = rows.into_iter().enumerate().map(|(index, (name, after_secs, gpus, work, group))| {
                 at_secs += after_secs;
                 let name = format!("{index}{name}.");
-                Submission { name, at_secs, application: "ncf".into(), gpus, batch: 256 * u64::from(gpus), work }
+                Submission { name, at_secs, application: "ncf".into(), gpus, batch: 256 * u64::from(gpus), work, group }
             });
             let workload = Workload { name: "w".into(), jobs: jobs.collect() };
             prop_assert_eq!(parse(&write_workload(&workload)), Ok(workload));

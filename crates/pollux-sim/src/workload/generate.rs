@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::philly;
-use super::recipe::{Recipe, RecipeError, Requests, did_you_mean};
+use super::recipe::{Recipe, RecipeError, Requests};
 use super::requests::{self, Request, Runtimes};
 use super::{Submission, Workload};
 use pollux_model::Random;
 
 use crate::random;
+use crate::setting::did_you_mean;
 
 /// A workload that cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -76,7 +77,7 @@ pub fn generate(
         let (user, _) = mix.weighted(&shares).unwrap_or_default();
         let (name, application) = (String::new(), recipe.mix[user].0.clone());
         let Request { gpus, batch } = users[user].ask(&mut requests);
-        jobs.push(Submission { name, at_secs, application, gpus, batch, work: None });
+        jobs.push(Submission { name, at_secs, application, gpus, batch, work: None, group: None });
     }
     jobs.sort_by_key(|job| job.at_secs);
     for (index, job) in jobs.iter_mut().enumerate() {

@@ -44,6 +44,8 @@ pub struct Submission {
     /// How much longer it trains than its application's profile says: all its epochs are so many times as long. As
     /// the profile says if none.
     pub work: Option<f64>,
+    /// The group of users it counts for, a team or a queue; none if it counts for itself.
+    pub group: Option<String>,
 }
 
 impl Submission {

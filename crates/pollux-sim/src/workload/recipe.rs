@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::setting::{Known, SettingError, quoted};
+
 /// A workload to be generated. The default is the paper's.
 ///
 /// Written `generate`, or with settings that differ from the default:
@@ -51,6 +53,7 @@ pub const PAPER_MIX: [(&str, f64); 6] = [
 
 const WORD: &str = "generate";
 const KEYS: [&str; 5] = ["jobs", "hours", "load", "requests", "mix"];
+static KNOWN: Known = Known { what: "setting", keys: &KEYS };
 const MOST_JOBS: f64 = 1e6;
 const MOST_HOURS: f64 = 8_760.0;
 const A_NAME: &str = "a name without spaces and `,`, `:`, `+` and `=`";
@@ -59,41 +62,14 @@ const A_NAME: &str = "a name without spaces and `,`, `:`, `+` and `=`";
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RecipeError {
     /// Text that is no recipe at all.
-    #[error("{text:?} is no recipe; write `{WORD}` or `{WORD}:KEY=VALUE,KEY=VALUE`, keys are {}", keys())]
+    #[error("{text:?} is no recipe; write `{WORD}` or `{WORD}:KEY=VALUE,KEY=VALUE`, keys are {}", quoted(&KEYS, ", "))]
     NotARecipe {
         /// The text.
         text: String,
     },
-    /// A part without `=`.
-    #[error("{text:?} is no setting; write `KEY=VALUE`, keys are {}", keys())]
-    NotASetting {
-        /// The part.
-        text: String,
-    },
-    /// A key that does not exist.
-    #[error("no setting named {key:?} among {}{}", keys(), did_you_mean(*.near))]
-    UnknownKey {
-        /// What stands there.
-        key: String,
-        /// The key nearest to it, if any is near.
-        near: Option<&'static str>,
-    },
-    /// A key that stands twice.
-    #[error("`{key}` stands twice; leave one out")]
-    Twice {
-        /// The key.
-        key: &'static str,
-    },
-    /// A value that its key cannot have.
-    #[error("`{key}`: {value:?} is not {expected}")]
-    Value {
-        /// The key.
-        key: &'static str,
-        /// What stands there.
-        value: String,
-        /// What should.
-        expected: &'static str,
-    },
+    /// A setting that is none, or has a value that it cannot have.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// An application that stands twice in the mix.
     #[error("`mix` names `{name}` twice; add its shares up")]
     ApplicationTwice {
@@ -125,7 +101,7 @@ impl Recipe {
     /// Whether a workload can be made of it; the fields are free to hold anything.
     pub fn check(&self) -> Result<(), RecipeError> {
         let Self { jobs, hours, load, requests: _, mix } = self;
-        let wrong = |key, value: String, expected| Err(RecipeError::Value { key, value, expected });
+        let wrong = |key, value: String, expected| Err(SettingError::Value { key, value, expected }.into());
         if !(*hours > 0.0 && *hours <= MOST_HOURS) {
             return wrong("hours", hours.to_string(), "more than 0 and at most 8760, a year");
         }
@@ -154,8 +130,8 @@ impl Recipe {
         Ok(())
     }
 
-    fn set(&mut self, key: &'static str, value: &str) -> Result<(), RecipeError> {
-        let wrong = |expected| RecipeError::Value { key, value: value.to_owned(), expected };
+    fn set(&mut self, key: &'static str, value: &str) -> Result<(), SettingError> {
+        let wrong = |expected| SettingError::Value { key, value: value.to_owned(), expected };
         match key {
             "jobs" => self.jobs = value.parse().map_err(|_| wrong("a whole number"))?,
             "hours" => self.hours = value.parse().map_err(|_| wrong("a number"))?,
@@ -198,18 +174,8 @@ impl FromStr for Recipe {
             return Err(RecipeError::NotARecipe { text: text.to_owned() });
         }
         let mut recipe = Self::default();
-        let mut seen = Vec::new();
-        for part in settings.iter().flat_map(|settings| settings.split(',')) {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or_else(|| RecipeError::NotASetting { text: part.trim().to_owned() })?;
-            let key = known_key(key.trim())?;
-            if seen.contains(&key) {
-                return Err(RecipeError::Twice { key });
-            }
-            seen.push(key);
-            recipe.set(key, value.trim())?;
-        }
+        let parts = settings.iter().flat_map(|settings| settings.split(','));
+        KNOWN.read(parts, |key, value| recipe.set(key, value))?;
         recipe.check()?;
         Ok(recipe)
     }
@@ -245,20 +211,6 @@ impl fmt::Display for Requests {
     }
 }
 
-fn known_key(key: &str) -> Result<&'static str, RecipeError> {
-    KEYS.into_iter()
-        .find(|known| *known == key)
-        .ok_or_else(|| RecipeError::UnknownKey { key: key.to_owned(), near: pollux_api::nearest(key, KEYS) })
-}
-
-fn keys() -> String {
-    KEYS.map(|key| format!("`{key}`")).join(", ")
-}
-
-pub(super) fn did_you_mean(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -291,8 +243,11 @@ mod tests {
             format!("is no recipe; write `generate` or `generate:KEY=VALUE,KEY=VALUE`, keys are {KEYS}");
         check("generat", &format!("\"generat\" {syntax}"));
         check("", &format!("\"\" {syntax}"));
-        check("generate:", &format!("\"\" is no setting; write `KEY=VALUE`, keys are {KEYS}"));
-        check("generate:load", &format!("\"load\" is no setting; write `KEY=VALUE`, keys are {KEYS}"));
+        check("generate:", &format!("\"\" is no setting; write `KEY=VALUE,KEY=VALUE`, keys are {KEYS}"));
+        check(
+            "generate:load",
+            &format!("\"load\" is no setting; write `KEY=VALUE,KEY=VALUE`, keys are {KEYS}"),
+        );
         check("generate:lod=1", &format!("no setting named \"lod\" among {KEYS}; did you mean `load`?"));
         check("generate:seed=1", &format!("no setting named \"seed\" among {KEYS}"));
         check("generate:load=1,load=2", "`load` stands twice; leave one out");

@@ -42,6 +42,7 @@ pub fn submission(index: usize, at_secs: u64, application: &str, gpus: u32) -> S
         gpus,
         batch,
         work: None,
+        group: None,
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) enum SimFailure {
     SharedFolder { what: &'static str, first: String, second: String, name: String },
     #[error("`{change}` is no change")]
     NoSuchChange { change: String },
+    #[error("`weight={name}:..`: there is no group or application `{name}`")]
+    NobodyToWeigh { name: String, groups: Vec<String>, applications: Vec<String> },
     #[error(transparent)]
     Whatif(#[from] WhatifError),
     #[error("there is no experiment `{name}`")]
@@ -87,6 +89,7 @@ impl SimFailure {
             | Self::NoFigure { .. }
             | Self::NoSuchExperiment { .. }
             | Self::NoSuchChange { .. }
+            | Self::NobodyToWeigh { .. }
             | Self::SharedFolder { .. }
             | Self::Recipe(_)
             | Self::TraceSpec(_)
@@ -110,6 +113,13 @@ impl SimFailure {
     pub(crate) fn hint(&self) -> Option<String> {
         let text = match self {
             Self::NoSuchChange { .. } => return Some(super::whatif::hint()),
+            Self::NobodyToWeigh { groups, applications, .. } => {
+                let groups = if groups.is_empty() { "none".to_owned() } else { quoted(groups) };
+                return Some(format!(
+                    "groups of the workload: {groups}; applications: {}",
+                    quoted(applications)
+                ));
+            }
             Self::NoSuchExperiment { .. } => "`pollux sim reproduce --list` names them",
             Self::NoTraces => {
                 "give the folder `traces` with `--traces`, or set POLLUX_DATA to the folder that has \

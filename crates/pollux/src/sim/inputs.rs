@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pollux_sim::campaign::{Contender, Source, World};
+use pollux_sim::faults::Faults;
 use pollux_sim::osdi21::{self, APPLICATIONS, Application, MeshTable};
 use pollux_sim::profile::{Profile, builtin, read_profiles};
 use pollux_sim::traces::{Trace, TraceSpec, parse_trace};
@@ -61,6 +62,13 @@ pub(super) fn check(args: &RunArgs) -> Result<(), SimFailure> {
             compat && matches!(args.cluster, ClusterArg::File(_)),
             "`--compat` and a file as `--cluster`",
             "in the artifact nodes are not rented",
+        ),
+        (
+            args.faults.as_ref().is_some_and(Faults::befalls_nodes)
+                && matches!(args.cluster, ClusterArg::File(_)),
+            "`--faults` and a file as `--cluster`",
+            "rented nodes come and go as their file says, and no other faults befall them; set `spot` of a pool there, or \
+             leave out `mtbf`, `reclaim` and `straggler` (`restart-failure` and `work-error` go with both)",
         ),
         (!compat && args.table.is_some(), "`--table`", "only `--compat osdi21` needs a table"),
         (

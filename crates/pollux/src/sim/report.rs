@@ -5,7 +5,9 @@ use std::path::Path;
 use pollux_model::JobId;
 use pollux_report::Page;
 use pollux_sim::campaign::{Campaign, Cell, Record, World};
+use pollux_sim::cloud::ScaleRule;
 use pollux_sim::report::{self, About, Digest};
+use pollux_sim::simulation;
 
 use super::args::RunArgs;
 
@@ -35,6 +37,7 @@ pub(super) fn page(
         cluster: campaign.world().cluster().clone(),
         settings: settings(args, campaign, traces),
         remarks: remarks(args),
+        has_faults: campaign.world().faults().is_any(),
         shown,
     };
     report::page(&about, records, digests)
@@ -92,9 +95,29 @@ fn settings(args: &RunArgs, campaign: &Campaign, traces: &str) -> Vec<(String, S
         ));
         settings.push(("Noise", options.noise.to_string()));
     }
+    if campaign.world().faults().is_any() {
+        settings.push(("Faults", campaign.world().faults().to_string()));
+    }
+    if let World::Profiles { options: simulation::Options { cloud: Some(cloud), .. }, .. } = campaign.world()
+    {
+        let rule = match cloud.scaler.map(|scaler| scaler.rule) {
+            None => "stay as they are".to_owned(),
+            Some(rule) => format!("by {}", rule_name(rule)),
+        };
+        settings.push(("Numbers of nodes", rule));
+    }
     settings.push(("Interference", args.interference.to_string()));
     settings.push(("History", if args.history { "used" } else { "not used" }.to_owned()));
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What the number of rented nodes follows, as its file names it.
+fn rule_name(rule: ScaleRule) -> &'static str {
+    match rule {
+        ScaleRule::Goodput { .. } => "goodput",
+        ScaleRule::Cost { .. } => "cost",
+        ScaleRule::Throughput { .. } => "throughput",
+    }
 }
 
 fn remarks(args: &RunArgs) -> Vec<String> {

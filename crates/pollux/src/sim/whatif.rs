@@ -1,12 +1,12 @@
 //! `pollux sim whatif`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::ValueEnum as _;
-use pollux_sim::campaign::{Contender, World};
-use pollux_sim::whatif::{Answer, Ratio, Variant, ask, page};
+use pollux_sim::campaign::{Contender, Source, World};
+use pollux_sim::whatif::{Answer, Ratio, Variant, ask, groups, page};
 use pollux_sim::workload::Recipe;
 
 use super::args::{RunArgs, WhatifArgs};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<Output, Failure> {
     let seeds = base.seeds.numbers();
     let answers = ask(&variants, &seeds, inputs::threads(base.threads), |_| {}).map_err(SimFailure::from)?;
     if let Some(folder) = &base.out {
-        let page = page(&answers, &setting(args));
+        let page = page(&answers, &setting(args, &variants[0].world));
         let mut files: BTreeMap<PathBuf, String> =
             page.files().map(|(path, text)| (path.into(), text)).collect();
         files.insert("report.html".into(), page.to_html());
@@ -59,19 +59,39 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<Output, Failure> {
 fn variant(name: &str, args: &RunArgs, weights: &BTreeMap<String, f64>) -> Result<Variant, Failure> {
     inputs::check(args)?;
     let mut world = inputs::world(args)?;
-    if let World::Profiles { options, .. } = &mut world {
-        options.weights.clone_from(weights);
-    }
     world.keep(pollux_sim::Kept::NOTHING);
     let contenders: Vec<Contender> =
         args.policy.iter().map(|text| run::contender(text)).collect::<Result<_, _>>()?;
     let source = inputs::sources(&args.workload, &world, &contenders)?;
     let several = || SimFailure::Senseless { flags: "`--workload`", why: "one file or recipe, no folder" };
     let [source] = <[_; 1]>::try_from(source).map_err(|_| several())?;
+    weigh(&mut world, &source, weights)?;
     Ok(Variant { name: name.to_owned(), policy: args.policy[0].clone(), source, world })
 }
 
-/// The arguments after a change, and the weights of applications.
+/// Sets weights by the names of groups, or of applications where no group is called so.
+fn weigh(world: &mut World, source: &Source, weights: &BTreeMap<String, f64>) -> Result<(), SimFailure> {
+    let groups = groups(source);
+    let applications: BTreeSet<String> =
+        world.known().into_iter().map(|known| known.name.to_owned()).collect();
+    let World::Profiles { options, .. } = world else { return Ok(()) };
+    for (name, weight) in weights {
+        if groups.contains(name.as_str()) {
+            options.group_weights.insert(name.clone(), *weight);
+        } else if applications.contains(name) {
+            options.weights.insert(name.clone(), *weight);
+        } else {
+            return Err(SimFailure::NobodyToWeigh {
+                name: name.clone(),
+                groups: groups.into_iter().map(str::to_owned).collect(),
+                applications: applications.into_iter().collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The arguments after a change, and weights by name.
 fn changed(base: &RunArgs, change: &str) -> Result<(RunArgs, BTreeMap<String, f64>), SimFailure> {
     let mut args = base.clone();
     let mut weights = BTreeMap::new();
@@ -115,9 +135,14 @@ pub(super) fn hint() -> String {
     format!("write KEY=VALUE, several after `;`, as in {}", keys.join(", "))
 }
 
-fn setting(args: &WhatifArgs) -> Vec<(String, String)> {
+fn setting(args: &WhatifArgs, world: &World) -> Vec<(String, String)> {
     let RunArgs { policy, workload, seeds, .. } = &args.run;
-    let base = format!("policy `{}`, workload `{}`, {seeds}", policy.join(","), workload.join(","));
+    let (cluster, gpus) = (world.cluster(), world.cluster().gpus());
+    let base = format!(
+        "policy `{}`, workload `{}`, cluster `{cluster}` ({gpus} GPUs), {seeds}",
+        policy.join(","),
+        workload.join(",")
+    );
     let mut setting = vec![("base".to_owned(), base)];
     setting.extend(
         (1..).zip(&args.change).map(|(number, change)| (format!("change {number}"), format!("`{change}`"))),
@@ -153,8 +178,8 @@ fn text(answers: &[Answer]) -> String {
     let mut text = table.render();
     for answer in &answers[1..] {
         let mut table = Table::new([
-            ("JOBS", Align::Left),
-            ("HOW MANY", Align::Right),
+            (if base.by_group { "GROUP" } else { "APPLICATION" }, Align::Left),
+            ("JOBS", Align::Right),
             ("BEFORE (h)", Align::Right),
             ("AFTER (h)", Align::Right),
             ("SOONER (%)", Align::Right),
@@ -165,7 +190,7 @@ fn text(answers: &[Answer]) -> String {
             let part = |at: usize| {
                 shift.sooner_later.map_or("-".to_owned(), |parts| format!("{:.0}", 100.0 * parts[at]))
             };
-            let name = shift.application.clone().unwrap_or_else(|| "all".to_owned());
+            let name = shift.of.clone().unwrap_or_else(|| "all".to_owned());
             table.push([name, shift.n_jobs.to_string(), before, after, part(0), part(1)]);
         }
         let _ = write!(text, "\nFor whom: {}\n{}", answer.name, table.render());
@@ -180,7 +205,8 @@ fn text(answers: &[Answer]) -> String {
 
 /// `+12 % ±3`, or `+12 %` of a single seed.
 fn said(ratio: Ratio) -> String {
-    let change = 100.0 * (ratio.mean - 1.0);
+    // Adding nothing makes a plus of the sign that a negative zero has.
+    let change = (1_000.0 * (ratio.mean - 1.0)).round() / 10.0 + 0.0;
     if ratio.half_width.is_finite() {
         format!("{change:+.1} % ±{:.1}", 100.0 * ratio.half_width)
     } else {
