@@ -85,12 +85,13 @@ fn wrong_changes_are_named() {
 /// Eight equal jobs of two teams; the tests have two GPUs for each, and they could use more.
 fn teams() -> String {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("teams.csv");
-    let mut jobs = "name,time,application,num_replicas,batch_size,group\n".to_owned();
-    for number in 0..8 {
-        let team = if number % 2 == 0 { "vision" } else { "speech" };
-        jobs += &format!("{team}-{number},{},cifar10,1,128,{team}\n", 10 * number);
-    }
-    // Two tests write the same bytes at the same time at worst.
+    let job = |number: u32| {
+        let team = if number.is_multiple_of(2) { "vision" } else { "speech" };
+        format!("{team}-{number},{},cifar10,1,128,{team}", 10 * number)
+    };
+    let header = "name,time,application,num_replicas,batch_size,group".to_owned();
+    let lines: Vec<String> = std::iter::once(header).chain((0..8).map(job)).collect();
+    let jobs = lines.join("\n") + "\n";
     fs::write(&file, jobs).unwrap();
     file.display().to_string()
 }

@@ -34,14 +34,14 @@ struct Fared {
 pub(super) fn hardware(lab: &Lab) -> Result<Findings, LabError> {
     let clusters = CLUSTERS.into_iter().map(shape).collect::<Result<Vec<_>, _>>()?;
     let contenders = POLICIES.into_iter().map(contender).collect::<Result<Vec<_>, _>>()?;
-    let same = clusters.iter().map(|cluster| fare(lab, &contenders, cluster, &clusters[0], 1.0));
+    let known = &clusters[0];
+    let same = clusters.iter().map(|cluster| fare(lab, &contenders, cluster, &draw(lab, known, 1.0)?, 1.0));
     let same = same.collect::<Result<Vec<_>, _>>()?;
-    let busy = clusters.iter().zip(&same).skip(1).map(|(cluster, on)| {
-        // Two digits say enough, and name the recipe in full.
-        let load = (100.0 * same[0].relative / on.relative.max(1e-9)).round() / 100.0;
-        fare(lab, &contenders, cluster, &clusters[0], load.clamp(0.01, MOST_LOAD))
+    let busy = clusters.iter().skip(1).map(|cluster| {
+        let load = load_for(lab, cluster, known, same[0].relative)?;
+        fare(lab, &contenders, cluster, &draw(lab, known, load)?, load)
     });
-    let busy = busy.collect::<Result<Vec<_>, _>>()?;
+    let busy = busy.collect::<Result<Vec<_>, LabError>>()?;
 
     let mut findings = Findings::default();
     findings.text(
@@ -64,30 +64,55 @@ pub(super) fn hardware(lab: &Lab) -> Result<Findings, LabError> {
     Ok(findings)
 }
 
-/// All policies on a cluster; users ask for what suits them on another one.
-fn fare(
-    lab: &Lab,
-    contenders: &[Contender],
-    cluster: &ClusterShape,
-    known: &ClusterShape,
-    load: f64,
-) -> Result<Fared, LabError> {
-    let data = |error: String| LabError::Data(error);
+/// Jobs by seed, whose users ask for what suits them on this cluster.
+fn draw(lab: &Lab, known: &ClusterShape, load: f64) -> Result<Vec<(u64, Workload)>, LabError> {
     let recipe: Recipe = format!("generate:load={load},mix={MIX}").parse()?;
     let options = Options { cluster: known.clone(), ..Options::default() };
     let world = World::Profiles { profiles: lab.profiles().clone(), options };
     let seeds = lab.seeds().iter().take(N_SEEDS);
-    let workloads = seeds.map(|&seed| Ok((seed, world.generate(&recipe, seed)?)));
-    let workloads: Vec<(u64, Workload)> = workloads
-        .collect::<Result<_, crate::workload::GenerateError>>()
-        .map_err(|error| data(error.to_string()))?;
-    let relative = |jobs: &Workload| relative_load(jobs, lab.profiles(), cluster, 3_600.0 * recipe.hours);
-    let relatives: Option<Vec<f64>> = workloads.iter().map(|(_, jobs)| relative(jobs)).collect();
-    let relatives = relatives.ok_or_else(|| data(format!("no profile of some job on {cluster}")))?;
+    let drawn = seeds.map(|&seed| Ok((seed, world.generate(&recipe, seed)?)));
+    let drawn: Result<_, crate::workload::GenerateError> = drawn.collect();
+    drawn.map_err(|error| LabError::Data(error.to_string()))
+}
+
+/// The mean of [`relative_load`] while jobs arrive.
+fn relative(lab: &Lab, cluster: &ClusterShape, workloads: &[(u64, Workload)]) -> Result<f64, LabError> {
+    let secs = 3_600.0 * Recipe::default().hours;
+    let each = workloads.iter().map(|(_, jobs)| relative_load(jobs, lab.profiles(), cluster, secs));
+    let sum: Option<f64> = each.sum();
+    let sum = sum.ok_or_else(|| LabError::Data(format!("no profile of some job on {cluster}")))?;
+    Ok(sum / workloads.len().max(1) as f64)
+}
+
+/// How many times the paper's jobs give a cluster this relative load, to two digits after the point.
+///
+/// More load adds jobs and removes none, so it is found by halving. Rare large jobs make it come in steps.
+fn load_for(lab: &Lab, cluster: &ClusterShape, known: &ClusterShape, wanted: f64) -> Result<f64, LabError> {
+    let round = |load: f64| (100.0 * load).round() / 100.0;
+    let (mut low, mut high) = (0.01, MOST_LOAD);
+    while high - low > 0.015 {
+        let middle = round(f64::midpoint(low, high));
+        if relative(lab, cluster, &draw(lab, known, middle)?)? < wanted {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(round(high))
+}
+
+/// All policies on a cluster.
+fn fare(
+    lab: &Lab,
+    contenders: &[Contender],
+    cluster: &ClusterShape,
+    workloads: &[(u64, Workload)],
+    load: f64,
+) -> Result<Fared, LabError> {
+    let relative = relative(lab, cluster, workloads)?;
     let clusters = std::slice::from_ref(cluster);
-    let rows = compare_hardware(contenders, clusters, &workloads, lab.profiles(), &Options::default());
-    let rows = rows.map_err(|error| data(error.to_string()))?;
-    let relative = relatives.iter().sum::<f64>() / relatives.len().max(1) as f64;
+    let rows = compare_hardware(contenders, clusters, workloads, lab.profiles(), &Options::default());
+    let rows = rows.map_err(|error| LabError::Data(error.to_string()))?;
     Ok(Fared { load, relative, rows })
 }
 

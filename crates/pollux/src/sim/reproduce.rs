@@ -89,6 +89,9 @@ fn text(findings: &[(&Experiment, Findings)]) -> String {
         }
     }
     let claims: Vec<&Claim> = findings.iter().flat_map(|(_, findings)| &findings.claims).collect();
+    if claims.is_empty() {
+        return text;
+    }
     let _ = writeln!(text, "Published comparisons\n=====================\n");
     for claim in &claims {
         let mark = if claim.holds { "holds" } else { "DIFFERS" };
