@@ -8,12 +8,12 @@ use pollux_model::JobId;
 ///
 /// Ids that follow each other are one range, so that a scheduler which numbers its jobs needs next to nothing for those
 /// it has forgotten.
-#[derive(Debug, Default)]
-pub(crate) struct Ended {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
     /// Those whose record is kept, by the time of their end.
-    latest: VecDeque<JobId>,
+    pub latest: VecDeque<JobId>,
     /// First and last ids of ranges in which everybody has ended and is forgotten.
-    forgotten: BTreeMap<u64, u64>,
+    pub forgotten: BTreeMap<u64, u64>,
 }
 
 impl Ended {
@@ -31,6 +31,19 @@ impl Ended {
             self.forget(id.0);
         }
         over
+    }
+
+    /// Whether the ranges are ranges, and apart from each other.
+    pub(crate) fn is_sound(&self) -> bool {
+        let mut ranges = self.forgotten.iter().peekable();
+        while let Some((first, last)) = ranges.next() {
+            if first > last
+                || ranges.peek().is_some_and(|(next, _)| last.checked_add(1).is_none_or(|end| end >= **next))
+            {
+                return false;
+            }
+        }
+        true
     }
 
     fn forget(&mut self, id: u64) {

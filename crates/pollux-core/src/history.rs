@@ -7,6 +7,8 @@ use pollux_model::fit::{History, PastFit};
 use pollux_model::{AgentReport, GoodputModel, GpuType, JobCurves, JobId, NoiseScale};
 use pollux_policy::Learned;
 
+use crate::state::{Curves, PastRecord};
+
 /// Jobs of an application that are remembered.
 const MOST_JOBS: usize = 8;
 
@@ -65,6 +67,24 @@ impl Histories {
             curves.update(models, sizes.0, sizes.1);
             past.curves = Arc::new(curves);
         }
+    }
+
+    pub(crate) fn records(&self) -> BTreeMap<Arc<str>, PastRecord> {
+        let record = |(application, past): (&Arc<str>, &Past)| {
+            let Past { fits, early_noise, most_gpus, curves } = past;
+            let (fits, curves) = (fits.clone(), Curves::of(curves));
+            let record = PastRecord { fits, early_noise: *early_noise, most_gpus: *most_gpus, curves };
+            (application.clone(), record)
+        };
+        self.0.iter().map(record).collect()
+    }
+
+    pub(crate) fn of(records: BTreeMap<Arc<str>, PastRecord>) -> Self {
+        let past = |(application, record)| {
+            let PastRecord { fits, early_noise, most_gpus, curves } = record;
+            (application, Past { fits, early_noise, most_gpus, curves: curves.tables() })
+        };
+        Self(records.into_iter().map(past).collect())
     }
 
     /// What is known of a job of this application before it ran.

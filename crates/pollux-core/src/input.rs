@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pollux_model::{AgentReport, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::{Group, GroupId, NodeState, Plan, Priority, Request, SnapshotError};
@@ -83,6 +84,10 @@ pub struct JobSpec {
     pub adapts: bool,
     /// Whether it may be stopped for others once it runs.
     pub preemptible: bool,
+    /// How long it is left alone after each start.
+    pub min_runtime: Duration,
+    /// Times that plans may move or stop it within an hour; no limit if none.
+    pub max_resizes_per_hour: Option<u32>,
     /// Work it declares: useful samples until it is done.
     pub work: Option<f64>,
     /// Failures without progress in between after which it is given up. A job that never reported is not tried again.
@@ -102,6 +107,8 @@ impl Default for JobSpec {
             request: None,
             adapts: false,
             preemptible: true,
+            min_runtime: Duration::ZERO,
+            max_resizes_per_hour: None,
             work: None,
             retries: 3,
         }

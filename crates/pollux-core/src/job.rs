@@ -10,6 +10,10 @@ use pollux_policy::{Decision, Reason};
 use crate::effect::{CycleId, Generation};
 use crate::input::JobSpec;
 use crate::restart::RestartClock;
+use crate::state::{Curves, JobRecord};
+
+/// The time that a budget of moves is for.
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,24 @@ pub struct Explanation {
     pub reason: Reason,
 }
 
+/// Until when plans leave a job where it is, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// Until when; the latest time of all if for ever.
+    pub until: Timestamp,
+    /// Why.
+    pub why: StayReason,
+}
+
+/// Why plans leave a job where it is for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StayReason {
+    /// Its minimum run time is not over.
+    MinRuntime,
+    /// It was moved as often within an hour as its user allows.
+    ResizeBudget,
+}
+
 /// A job as others may see it.
 #[derive(Clone, Copy, Debug)]
 pub struct JobView<'a> {
@@ -71,6 +93,8 @@ pub struct JobView<'a> {
     pub restart_cost: Option<Duration>,
     /// Failures since it last made progress.
     pub failures: u32,
+    /// Until when plans leave it where it is, as of the latest input.
+    pub stay: Option<Stay>,
     /// What its agent reported last.
     pub report: Option<&'a AgentReport>,
     /// Why it holds what it holds.
@@ -92,6 +116,8 @@ pub(crate) struct Job {
     /// GPU-seconds of former holdings.
     pub(crate) attained: f64,
     pub(crate) clock: RestartClock,
+    /// When plans moved or stopped it, the latest last, as many as its budget of an hour has.
+    pub(crate) resizes: Vec<Timestamp>,
     pub(crate) suspended: bool,
     pub(crate) cancelled: bool,
     pub(crate) failures: u32,
@@ -119,6 +145,7 @@ impl Job {
             wanted: Allocation::none(),
             attained: 0.0,
             clock: RestartClock::default(),
+            resizes: Vec::new(),
             suspended: false,
             cancelled: false,
             failures: 0,
@@ -129,6 +156,78 @@ impl Job {
             has_trained: false,
             lost_in: Generation(0),
             explanation: None,
+        }
+    }
+
+    pub(crate) fn record(&self) -> JobRecord {
+        let Self {
+            spec,
+            submitted,
+            phase,
+            generation,
+            held,
+            held_since,
+            wanted,
+            attained,
+            clock,
+            resizes,
+            suspended,
+            cancelled,
+            failures,
+            not_before,
+            report,
+            curves,
+            progress_at_failure,
+            has_trained,
+            lost_in,
+            explanation,
+        } = self;
+        JobRecord {
+            spec: spec.clone(),
+            submitted: *submitted,
+            phase: *phase,
+            generation: *generation,
+            held: held.clone(),
+            held_since: *held_since,
+            wanted: wanted.clone(),
+            attained: *attained,
+            clock: *clock,
+            resizes: resizes.clone(),
+            suspended: *suspended,
+            cancelled: *cancelled,
+            failures: *failures,
+            not_before: *not_before,
+            report: report.clone(),
+            curves: Curves::of(curves),
+            progress_at_failure: *progress_at_failure,
+            has_trained: *has_trained,
+            lost_in: *lost_in,
+            explanation: explanation.clone(),
+        }
+    }
+
+    pub(crate) fn of(record: JobRecord) -> Self {
+        Self {
+            spec: record.spec,
+            submitted: record.submitted,
+            phase: record.phase,
+            generation: record.generation,
+            held: record.held,
+            held_since: record.held_since,
+            wanted: record.wanted,
+            attained: record.attained,
+            clock: record.clock,
+            resizes: record.resizes,
+            suspended: record.suspended,
+            cancelled: record.cancelled,
+            failures: record.failures,
+            not_before: record.not_before,
+            report: record.report,
+            curves: record.curves.tables(),
+            progress_at_failure: record.progress_at_failure,
+            has_trained: record.has_trained,
+            lost_in: record.lost_in,
+            explanation: record.explanation,
         }
     }
 
@@ -171,6 +270,33 @@ impl Job {
         let (least, most) = self.rigid_request().map_or(limits, |asked| (asked, asked));
         let fits = allocation.placement().is_some_and(|at| (least..=most).contains(&at.n_replicas()));
         fits && (spec.types.is_empty() || spec.types.contains(gpu_type))
+    }
+
+    /// Until when plans leave it where it is, if for any time at all: its minimum run time is not over, or it was moved
+    /// too often within an hour. Not whether it may be stopped at all.
+    pub(crate) fn stay(&self, now: Timestamp) -> Option<Stay> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let runs = Stay { until: self.held_since + self.spec.min_runtime, why: StayReason::MinRuntime };
+        let budget = self.spec.max_resizes_per_hour.map(|most| {
+            let oldest = self.resizes.len().checked_sub(most as usize).and_then(|at| self.resizes.get(at));
+            // None at all is allowed with a budget of nothing, and an hour after the oldest of as many as are allowed.
+            let never = if most == 0 { Timestamp::from_micros(u64::MAX) } else { Timestamp::ZERO };
+            Stay { until: oldest.map_or(never, |at| *at + HOUR), why: StayReason::ResizeBudget }
+        });
+        let latest =
+            budget.into_iter().fold(runs, |one, other| if other.until > one.until { other } else { one });
+        (latest.until > now).then_some(latest)
+    }
+
+    /// Counts that a plan moves or stops it.
+    pub(crate) fn count_resize(&mut self, now: Timestamp) {
+        let Some(most) = self.spec.max_resizes_per_hour else { return };
+        self.resizes.retain(|at| *at + HOUR > now);
+        self.resizes.push(now);
+        let surplus = self.resizes.len().saturating_sub(most as usize);
+        self.resizes.drain(..surplus);
     }
 
     /// Counts a failure, and says whether there were too many without progress in between.
@@ -218,7 +344,7 @@ impl Job {
         self.report = Some(report);
     }
 
-    pub(crate) fn view(&self) -> JobView<'_> {
+    pub(crate) fn view(&self, now: Timestamp) -> JobView<'_> {
         JobView {
             spec: &self.spec,
             phase: self.phase,
@@ -228,6 +354,7 @@ impl Job {
             restarts: self.restarts(),
             restart_cost: self.clock.measured(),
             failures: self.failures,
+            stay: self.stay(now),
             report: self.report.as_ref(),
             explanation: self.explanation.as_ref(),
         }

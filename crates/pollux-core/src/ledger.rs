@@ -7,6 +7,7 @@ use pollux_policy::{Node, NodeState};
 
 use crate::input::NodeSpec;
 use crate::scaler::{Leaving, PoolId};
+use crate::state::NodeRecord;
 
 /// Every node with the number of its GPUs that have a holder. A GPU is free only when its last holder is gone.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,35 @@ pub(crate) struct Member {
 }
 
 impl Ledger {
+    pub(crate) fn records(&self) -> BTreeMap<NodeId, NodeRecord> {
+        let record = |(&node, entry): (&NodeId, &Entry)| {
+            let Entry { spec, state, others, held: _, of_pool } = entry;
+            let leaving = self.leaving.get(&node).copied();
+            let (spec, state, others, of_pool) = (spec.clone(), *state, *others, *of_pool);
+            (node, NodeRecord { spec, state, others, of_pool, leaving })
+        };
+        self.nodes.iter().map(record).collect()
+    }
+
+    /// The nodes with nobody on them yet.
+    pub(crate) fn of(records: BTreeMap<NodeId, NodeRecord>) -> Self {
+        let mut ledger = Self::default();
+        for (node, NodeRecord { spec, state, others, of_pool, leaving }) in records {
+            ledger.nodes.insert(node, Entry { spec, state, others, held: 0, of_pool });
+            ledger.set_leaving(node, leaving);
+        }
+        ledger.measure();
+        ledger
+    }
+
+    /// Whether so many GPUs of these nodes could be held besides those that are.
+    pub(crate) fn has_room(&self, allocation: &Allocation) -> bool {
+        allocation.iter().all(|(node, share)| {
+            let free = self.nodes.get(&node).map(|entry| entry.spec.gpus.saturating_sub(entry.held));
+            share.is_whole() && free.is_some_and(|free| share.n_replicas() <= free)
+        })
+    }
+
     pub(crate) fn contains(&self, node: NodeId) -> bool {
         self.nodes.contains_key(&node)
     }

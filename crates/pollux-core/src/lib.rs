@@ -16,6 +16,7 @@
 //! | `scaler` | how many nodes to have: bought, drained and given back |
 //! | `history` | what earlier jobs of an application taught |
 //! | `speeds` | how fast types of GPU are against each other |
+//! | [`State`] | all of a scheduler as plain data, to be saved and restored |
 //!
 //! Pure: no files, sockets, clock, environment or ambient randomness.
 
@@ -31,11 +32,19 @@ mod rounds;
 mod scaler;
 mod scheduler;
 mod speeds;
+mod state;
 mod view;
 
 pub use config::Config;
 pub use effect::{CycleId, Effect, Generation};
+pub use ended::Ended;
 pub use input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
-pub use job::{Explanation, JobView, Outcome, Phase};
-pub use scaler::{Pool, PoolId, PoolNow, ScaleRule, Scaler, SizeId, SizeQuestion, Sizes};
+pub use job::{Explanation, JobView, Outcome, Phase, Stay, StayReason};
+pub use restart::RestartClock;
+pub use rounds::Rounds;
+pub use scaler::{
+    Fleet, Leaving, Pool, PoolId, PoolNow, ScaleRule, Scaler, SizeId, SizeQuestion, Sizes, Stock, Way,
+};
 pub use scheduler::Scheduler;
+pub use speeds::{Alone, Teacher};
+pub use state::{Curves, InvalidState, JobRecord, NodeRecord, PastRecord, State};

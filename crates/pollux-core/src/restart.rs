@@ -7,11 +7,15 @@ use pollux_model::Timestamp;
 /// Times the two halves of restarts: from the wish to stop until all is gone, and from the start until there is
 /// progress. What lies between them, waiting for GPUs, is no cost of the restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct RestartClock {
-    stop_asked: Option<Timestamp>,
-    stopping: Duration,
-    started: Option<Timestamp>,
-    measured: Option<Duration>,
+pub struct RestartClock {
+    /// When it was asked to stop, until it has.
+    pub stop_asked: Option<Timestamp>,
+    /// How long the latest stop took.
+    pub stopping: Duration,
+    /// When it was started, until there is progress.
+    pub started: Option<Timestamp>,
+    /// What a restart costs; none before the first.
+    pub measured: Option<Duration>,
 }
 
 impl RestartClock {

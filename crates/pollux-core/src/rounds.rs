@@ -14,23 +14,26 @@ use crate::scheduler::{Effects, Scheduler};
 use crate::view::View;
 
 /// Plans asked for and awaited.
-#[derive(Debug, Default)]
-pub(crate) struct Rounds {
-    pub(crate) latest: CycleId,
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rounds {
+    /// The latest round.
+    pub latest: CycleId,
     /// The round a plan is awaited for, and when it began.
-    pub(crate) awaited: Option<(CycleId, Timestamp)>,
+    pub awaited: Option<(CycleId, Timestamp)>,
     /// When the latest round began, or would have, had no plan been awaited.
-    pub(crate) began: Option<Timestamp>,
+    pub began: Option<Timestamp>,
     /// Something happened since.
-    pub(crate) is_stale: bool,
+    pub is_stale: bool,
     /// The next plan cannot wait for its time.
-    pub(crate) is_urgent: bool,
+    pub is_urgent: bool,
     /// When the tick of the next round was asked for; it may come late.
-    pub(crate) wake_at: Option<Timestamp>,
-    pub(crate) carried: Carried,
-    pub(crate) certificate: Option<Certificate>,
+    pub wake_at: Option<Timestamp>,
+    /// What the latest plan carried over.
+    pub carried: Carried,
+    /// How good the latest plan is.
+    pub certificate: Option<Certificate>,
     /// Why the latest round could not be shown to a policy.
-    pub(crate) fault: Option<SnapshotError>,
+    pub fault: Option<SnapshotError>,
 }
 
 impl Scheduler {
@@ -163,7 +166,7 @@ impl Scheduler {
                 continue;
             }
             let is_possible = answer.allocation.is_empty() || suits(&self.ledger, job, &answer.allocation);
-            if may_move(job) && is_possible && answer.allocation != job.wanted {
+            if may_move(job, now) && is_possible && answer.allocation != job.wanted {
                 moves.insert(id, answer.allocation.clone());
             }
             // Who is on its way somewhere is best explained by what sent it there.
@@ -186,7 +189,13 @@ impl Scheduler {
         }
         let mut effects = Vec::new();
         for id in self.unsettled.clone() {
-            effects.extend(self.ask_to_leave(now, id));
+            let asked = self.ask_to_leave(now, id);
+            if asked.is_some()
+                && let Some(job) = self.jobs.get_mut(&id)
+            {
+                job.count_resize(now);
+            }
+            effects.extend(asked);
         }
         effects.extend(self.start_waiting(now));
         if self.rounds.is_urgent {
@@ -276,10 +285,11 @@ fn is_underway(job: &Job) -> bool {
     !job.wanted.is_empty() && !is_there
 }
 
-/// Whether a plan may change what a job is to hold: it is not on its way, and may be stopped if it runs.
-fn may_move(job: &Job) -> bool {
+/// Whether a plan may change what a job is to hold: it is not on its way, and may be stopped if it runs
+/// and has run for long enough.
+fn may_move(job: &Job, now: Timestamp) -> bool {
     match job.phase {
-        Phase::Running => job.can_come_back() && job.spec.preemptible,
+        Phase::Running => job.can_come_back() && job.spec.preemptible && job.stay(now).is_none(),
         // Who is being suspended may be wanted again.
         Phase::Waiting | Phase::Stopping => job.wanted.is_empty(),
         Phase::Starting | Phase::Ended(_) => false,

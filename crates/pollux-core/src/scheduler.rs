@@ -7,7 +7,7 @@ use pollux_model::{AgentReport, Allocation, GpuType, JobId, NodeId, Timestamp};
 use pollux_policy::{Certificate, Cluster, Group, Node, NodeState, Snapshot, SnapshotError};
 
 use crate::config::Config;
-use crate::effect::{Effect, Generation};
+use crate::effect::{CycleId, Effect, Generation};
 use crate::ended::Ended;
 use crate::history::Histories;
 use crate::input::{Input, JobEdit, JobSpec, NodeSpec, Refused};
@@ -123,17 +123,32 @@ impl Scheduler {
 
     /// A job, ended ones included as long as they are remembered ([`Config::remember_ended`]).
     pub fn job(&self, id: JobId) -> Option<JobView<'_>> {
-        self.jobs.get(&id).map(Job::view)
+        self.jobs.get(&id).map(|job| job.view(self.now))
     }
 
     /// Jobs that have not ended.
     pub fn active(&self) -> impl Iterator<Item = (JobId, JobView<'_>)> {
-        self.active.iter().map(|id| (*id, self.jobs[id].view()))
+        self.active.iter().map(|id| (*id, self.jobs[id].view(self.now)))
     }
 
     /// What a policy would be shown now: for questions that change nothing.
     pub fn preview(&self, now: Timestamp) -> Result<Snapshot, SnapshotError> {
         Ok(self.snapshot(self.now.max(now))?.carrying(self.rounds.carried.clone()))
+    }
+
+    /// How it goes about its rounds.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The groups of jobs.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// The latest round; 0 before the first.
+    pub fn latest_round(&self) -> CycleId {
+        self.rounds.latest
     }
 
     /// How good the latest plan is, if its policy says so.

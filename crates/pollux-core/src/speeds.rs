@@ -30,22 +30,26 @@ const NOMINAL: [(&str, f64); 12] = [
 
 /// Whose reports are compared: all jobs of an application, or one job without a name for what it runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Teacher {
+pub enum Teacher {
+    /// All jobs of an application.
     Application(Arc<str>),
+    /// One job.
     Job(JobId),
 }
 
 /// By teacher and type.
-#[derive(Debug, Default)]
-pub(crate) struct TypeSpeeds(BTreeMap<Teacher, BTreeMap<GpuType, Alone>>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TypeSpeeds(pub(crate) BTreeMap<Teacher, BTreeMap<GpuType, Alone>>);
 
 /// What is known of a teacher on one type.
-#[derive(Debug)]
-struct Alone {
-    params: PerfParams,
-    n_undetermined: usize,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alone {
+    /// Step times.
+    pub params: PerfParams,
+    /// How many of them the data did not determine.
+    pub n_undetermined: usize,
     /// Best goodput of one GPU, at the noise that was reported last.
-    goodput: f64,
+    pub goodput: f64,
 }
 
 impl TypeSpeeds {

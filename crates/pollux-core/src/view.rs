@@ -55,7 +55,7 @@ impl View<'_> {
             Freedom::Rigid { gpus: holds.placement().map_or(1, Placement::n_replicas) }
         } else if let Some(gpus) = job.rigid_request() {
             Freedom::Rigid { gpus }
-        } else if spec.preemptible {
+        } else if spec.preemptible && job.stay(self.now).is_none() {
             Freedom::Elastic
         } else {
             Freedom::NonPreemptible

@@ -1,6 +1,7 @@
 //! Goodput by number of GPUs, as tables: what an allocator asks for thousands of times a round.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::allocation::{Placement, Regime};
@@ -12,7 +13,6 @@ use crate::quantity::{Goodput, Speedup};
 /// number on several. Filled when first asked for.
 ///
 /// Entries are a function of the model alone, so it does not matter which thread fills one, or how often.
-#[derive(Debug)]
 pub struct GoodputCurve {
     /// Entries on one node, then those on several: side by side, since a plan asks for both.
     table: Box<[AtomicU64]>,
@@ -21,6 +21,16 @@ pub struct GoodputCurve {
     max_replicas: u32,
     ceiling_per_gpu: Goodput,
     model: GoodputModel,
+}
+
+impl fmt::Debug for GoodputCurve {
+    /// Without the entries, which say who asked and nothing of the job.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GoodputCurve")
+            .field("sizes", &self.sizes())
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Not a goodput: marks an entry nobody asked for yet.
@@ -41,6 +51,13 @@ impl GoodputCurve {
 
     fn lengths(gpus_per_node: u32, max_replicas: u32) -> (u32, u32) {
         (gpus_per_node.min(MOST), max_replicas.saturating_sub(1).min(MOST))
+    }
+
+    /// GPUs on one node and on several that the tables go up to: [`GoodputCurve::new`] makes the same of them.
+    pub fn sizes(&self) -> (u32, u32) {
+        let n_distributed =
+            u32::try_from(self.table.len()).unwrap_or(u32::MAX).saturating_sub(self.n_one_node);
+        (self.n_one_node, n_distributed.saturating_add(1))
     }
 
     /// The model behind the tables.
@@ -148,6 +165,8 @@ mod tests {
     fn entries_equal_the_model_and_are_filled_once_asked() {
         let curve = GoodputCurve::new(model(500.0), 4, 16);
         assert_eq!(curve.n_filled(), 0);
+        assert_eq!(curve.sizes(), (4, 16));
+        assert_eq!(GoodputCurve::new(model(500.0), 4, 0).sizes(), (4, 1), "of nothing on several nodes");
         for (n_nodes, n_replicas) in [(1, 1), (1, 4), (2, 4), (4, 16), (1, 4), (8, 64)] {
             let placement = Placement::new(n_nodes, n_replicas).unwrap();
             assert_eq!(curve.goodput(placement), curve.model().best_goodput(placement));

@@ -98,6 +98,11 @@ impl GpuShare {
         self.0.is_multiple_of(Self::ONE)
     }
 
+    /// The amount in thousandths of a GPU.
+    pub fn thousandths(self) -> u64 {
+        self.0
+    }
+
     /// The amount in GPUs.
     pub fn gpus(self) -> f64 {
         self.0 as f64 / Self::ONE as f64

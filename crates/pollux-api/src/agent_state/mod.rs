@@ -12,8 +12,10 @@ mod write;
 use pollux_agent::AgentState;
 use serde_json::{Deserializer, Value};
 
-use error::FieldError;
-pub use error::{AgentStateError, Problem};
+pub use error::AgentStateError;
+
+use crate::wire::FieldError;
+pub use crate::wire::Problem;
 
 /// The version this crate writes, and the only one it reads.
 pub const VERSION: u64 = 1;

@@ -1,11 +1,11 @@
 //! From an agent's state to the format. Every field is named, so that a new one cannot be forgotten here.
 
 use pollux_agent::{AgentState, Exploring, MomentSums, NoiseState, ProfileEntry, ProfileKey, RunningMoments};
-use pollux_model::fit::{Coverage, Fit, Parameter};
-use pollux_model::{Affine, BatchPlan, Compute, PerfParams, Placement, StepTable, Timestamp};
+use pollux_model::{Placement, Timestamp};
 
 use super::VERSION;
-use super::wire::{self, AtLeastOne, Count, LogSecs, NotNegative, Positive, Share, SmallCount};
+use super::wire;
+use crate::wire::{AtLeastOne, Count, Fit, LogSecs, NotNegative, Positive, Revision, Share, SmallCount};
 
 impl From<&AgentState> for wire::State {
     fn from(state: &AgentState) -> Self {
@@ -46,7 +46,8 @@ impl From<&AgentState> for wire::State {
             fits: fits
                 .iter()
                 .map(|(gpu_type, fit)| {
-                    (gpu_type.name().to_owned(), self::fit(fit, fit_revisions.get(gpu_type).copied()))
+                    let revision = Some(Revision(fit_revisions.get(gpu_type).copied()));
+                    (gpu_type.name().to_owned(), Fit { revision, ..Fit::from(fit) })
                 })
                 .collect(),
             profile: profile.entries.iter().map(|(key, entry)| profile_entry(key, entry)).collect(),
@@ -57,16 +58,6 @@ impl From<&AgentState> for wire::State {
 impl From<Placement> for wire::Placement {
     fn from(placement: Placement) -> Self {
         Self { nodes: AtLeastOne(placement.n_nodes()), replicas: AtLeastOne(placement.n_replicas()) }
-    }
-}
-
-impl From<BatchPlan> for wire::Plan {
-    fn from(plan: BatchPlan) -> Self {
-        Self {
-            global: plan.global().0,
-            atomic_batch: AtLeastOne(plan.atomic_batch()),
-            accum_steps: plan.accum_steps(),
-        }
     }
 }
 
@@ -127,64 +118,5 @@ fn profile_entry(key: &ProfileKey, entry: &ProfileEntry) -> wire::ProfileEntry {
         log_optim: LogSecs(*log_optim),
         deviation: NotNegative(*deviation),
         first: first.iter().map(|&(compute, optim)| (LogSecs(compute), LogSecs(optim))).collect(),
-    }
-}
-
-fn fit(fit: &Fit, revision: Option<u64>) -> wire::Fit {
-    let Fit { params, undetermined, objective, error, coverage } = fit;
-    wire::Fit {
-        form: match params.grad {
-            Compute::Linear { .. } => wire::Form::Linear,
-            Compute::Roofline { .. } => wire::Form::Roofline,
-            Compute::Table(_) => wire::Form::Table,
-        },
-        params: params.into(),
-        undetermined: undetermined.iter().copied().map(Parameter::name).map(str::to_owned).collect(),
-        objective: *objective,
-        mean_relative_error: error.mean,
-        worst_relative_error: error.worst,
-        coverage: coverage.into(),
-        revision,
-    }
-}
-
-impl From<&PerfParams> for wire::Params {
-    fn from(params: &PerfParams) -> Self {
-        let PerfParams { grad, sync_local, sync_node, gamma, optimizer_step } = params;
-        let Affine { alpha: alpha_local, beta: beta_local } = *sync_local;
-        let Affine { alpha: alpha_node, beta: beta_node } = *sync_node;
-        let points = |table: &StepTable| {
-            table.points().iter().map(|&(micro, secs)| (AtLeastOne(micro), Positive(secs))).collect()
-        };
-        let (table, alpha_grad, beta_grad, delta_grad) = match grad {
-            &Compute::Linear { alpha, beta } => (None, Some(alpha), Some(beta), None),
-            &Compute::Roofline { alpha, beta, delta } => (None, Some(alpha), Some(beta), Some(delta)),
-            Compute::Table(table) => (Some(points(table)), None, None, None),
-        };
-        Self {
-            table,
-            alpha_grad: alpha_grad.map(NotNegative),
-            beta_grad: beta_grad.map(NotNegative),
-            delta_grad,
-            alpha_local: NotNegative(alpha_local),
-            beta_local: NotNegative(beta_local),
-            alpha_node: NotNegative(alpha_node),
-            beta_node: NotNegative(beta_node),
-            gamma: *gamma,
-            optimizer_step: NotNegative(*optimizer_step),
-        }
-    }
-}
-
-impl From<&Coverage> for wire::Coverage {
-    fn from(coverage: &Coverage) -> Self {
-        let &Coverage { micro_batch, alone, one_node, distributed } = coverage;
-        let ends = |(low, high)| (AtLeastOne(low), AtLeastOne(high));
-        Self {
-            micro_batch: ends(micro_batch),
-            alone,
-            one_node: one_node.map(ends),
-            distributed: distributed.map(ends),
-        }
     }
 }

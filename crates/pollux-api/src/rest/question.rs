@@ -24,6 +24,14 @@ pub struct Explained {
     pub text: Vec<String>,
 }
 
+impl Explained {
+    /// Nothing is known yet.
+    pub fn nothing(job: &str) -> Self {
+        let job = job.to_owned();
+        Self { job, round: None, at: None, decision: None, gpus: 0, speedup: None, text: Vec::new() }
+    }
+}
+
 /// A change that is only imagined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -15,33 +15,61 @@ use crate::rounds::mixed;
 use crate::scheduler::{Effects, Scheduler};
 
 /// What is known of pools besides their nodes, which the ledger has.
-#[derive(Debug, Default)]
-pub(crate) struct Fleet {
-    stocks: BTreeMap<PoolId, Stock>,
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fleet {
+    /// The pools.
+    pub stocks: BTreeMap<PoolId, Stock>,
     /// Since when the size is wrong, and in which way.
-    wrong: Option<(Way, Timestamp)>,
-    latest: SizeId,
-    awaited: Option<SizeId>,
-    asked_at: Option<Timestamp>,
+    pub wrong: Option<(Way, Timestamp)>,
+    /// The latest question about sizes.
+    pub latest: SizeId,
+    /// The question whose answer is awaited.
+    pub awaited: Option<SizeId>,
+    /// When the latest question was asked.
+    pub asked_at: Option<Timestamp>,
     /// The latest answer changed nothing.
-    is_fruitless: bool,
+    pub is_fruitless: bool,
 }
 
 /// A pool, what is wanted of it and what is on its way.
-#[derive(Debug)]
-struct Stock {
-    pool: Pool,
-    target: u32,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stock {
+    /// The pool.
+    pub pool: Pool,
+    /// Nodes it is to have.
+    pub target: u32,
     /// Orders, and when they were given.
-    pending: Vec<(Timestamp, u32)>,
-    failures: u32,
-    not_before: Timestamp,
+    pub pending: Vec<(Timestamp, u32)>,
+    /// Orders that failed in a row.
+    pub failures: u32,
+    /// When the next order may be given.
+    pub not_before: Timestamp,
 }
 
+/// In which way a cluster's size is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub enum Way {
+    /// More nodes would pay.
     TooSmall,
+    /// Fewer nodes would do.
     TooLarge,
+}
+
+impl Fleet {
+    /// What of it no scheduler can have written, if anything.
+    pub(crate) fn flaw(&self) -> Option<&'static str> {
+        let is_sound = |(id, stock): (&PoolId, &Stock)| {
+            let pending = stock.pending.iter().try_fold(0_u32, |sum, (_, nodes)| sum.checked_add(*nodes));
+            *id == stock.pool.id && stock.pool.check().is_ok() && pending.is_some()
+        };
+        if !self.stocks.iter().all(is_sound) {
+            Some("fleet.stocks")
+        } else if self.awaited.is_some_and(|awaited| awaited != self.latest) {
+            Some("fleet.awaited")
+        } else {
+            None
+        }
+    }
 }
 
 impl Stock {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use pollux_model::Timestamp;
 pub use question::{PoolNow, SizeQuestion, Sizes};
 
-pub(crate) use fleet::Fleet;
+pub use fleet::{Fleet, Stock, Way};
 
 use crate::input::{NodeSpec, Refused};
 
@@ -113,7 +113,7 @@ pub struct SizeId(pub u64);
 
 /// Why a node is on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leaving {
+pub enum Leaving {
     /// It is not needed; it may still be kept after all.
     Spare,
     /// Its release was asked for.

@@ -139,16 +139,22 @@ fn spec() -> impl Strategy<Value = JobSpec> {
     let group = prop_oneof![4 => Just(None), 1 => (0_u32..3).prop_map(|id| Some(GroupId(id)))];
     let limits = (0_u32..4, option::of(0_u32..5));
     let flags = (any::<bool>(), prop::bool::weighted(0.8), any::<bool>());
-    (request, types, group, limits, flags).prop_map(|(request, types, group, limits, flags)| JobSpec {
-        application: flags.2.then(|| "bert".into()),
-        group,
-        min_gpus: limits.0.max(1) - u32::from(limits == (0, None)),
-        max_gpus: limits.1,
-        types: types.into_iter().map(GpuType::new).collect(),
-        request,
-        adapts: flags.0,
-        preemptible: flags.1,
-        ..JobSpec::default()
+    let stays = (prop_oneof![2 => Just(0_u64), 1 => 0_u64..200], option::weighted(0.3, 0_u32..3));
+    let rest = (flags, stays);
+    (request, types, group, limits, rest).prop_map(|(request, types, group, limits, (flags, stays))| {
+        JobSpec {
+            application: flags.2.then(|| "bert".into()),
+            group,
+            min_gpus: limits.0.max(1) - u32::from(limits == (0, None)),
+            max_gpus: limits.1,
+            types: types.into_iter().map(GpuType::new).collect(),
+            request,
+            adapts: flags.0,
+            preemptible: flags.1,
+            min_runtime: Duration::from_secs(stays.0),
+            max_resizes_per_hour: stays.1,
+            ..JobSpec::default()
+        }
     })
 }
 

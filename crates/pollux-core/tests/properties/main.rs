@@ -10,6 +10,7 @@ use acts::{Act, acts, config};
 use pollux_core::{Config, Effect, Input, Scheduler, SizeQuestion};
 use pollux_policy::Fifo;
 use proptest::prelude::*;
+use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 use run::Run;
 
@@ -25,6 +26,13 @@ fn run(config: Config, acts: Vec<Act>) -> Run {
         run.act(act);
     }
     run
+}
+
+/// The scheduler as restored from its state: the same to the last word.
+fn check_restored(scheduler: &Scheduler, config: Config) -> Scheduler {
+    let restored = Scheduler::restore(config, scheduler.state()).unwrap();
+    assert_eq!(format!("{restored:?}"), format!("{scheduler:?}"));
+    restored
 }
 
 proptest! {
@@ -62,5 +70,22 @@ proptest! {
             }
         }
         prop_assert_eq!(format!("{scheduler:?}"), format!("{:?}", run.scheduler));
+    }
+
+    #[test]
+    fn a_restored_scheduler_goes_on_as_the_saved_one_would(config in config(), acts in acts(), cuts: [Index; 4]) {
+        let config = Config { remember_ended: 2, ..config };
+        let run = run(config, acts);
+        let cuts = cuts.map(|cut| cut.index(run.journal.len().max(1)));
+        let mut scheduler = Scheduler::new(config);
+        for (at, (now, input, effects)) in run.journal.iter().enumerate() {
+            if cuts.contains(&at) {
+                scheduler = check_restored(&scheduler, config);
+            }
+            let again = scheduler.handle(*now, input.clone());
+            prop_assert_eq!(&format!("{again:?}"), effects);
+        }
+        prop_assert_eq!(format!("{scheduler:?}"), format!("{:?}", run.scheduler));
+        check_restored(&scheduler, config);
     }
 }
