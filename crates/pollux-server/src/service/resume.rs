@@ -1,0 +1,126 @@
+//! The state as the store has it.
+
+use pollux_api::journal::{self, JournalEffect};
+use pollux_core::{Config, Input, Phase, Scheduler};
+use pollux_model::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::book::Book;
+use super::clock::Clock;
+use super::live::{Facts, Live, job_of};
+use super::note::Note;
+use crate::store::{Row, Store, StoreError};
+
+/// A snapshot's text.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    scheduler: String,
+    book: Book,
+}
+
+/// A state that was read.
+pub(super) struct Resumed {
+    pub(super) scheduler: Scheduler,
+    pub(super) book: Book,
+    pub(super) seq: u64,
+    /// When the latest row was written.
+    pub(super) latest: Timestamp,
+    /// Rows whose effects differ from what this program does: how many, and the first.
+    pub(super) differing: Option<(u64, u64)>,
+}
+
+/// Reads the newest snapshot and what was journalled after it.
+pub(super) fn resume(config: Config, store: &Store) -> Result<Resumed, StoreError> {
+    let loaded = store.load()?;
+    let damaged = |what: &str, seq: u64, why: &dyn std::fmt::Display| StoreError::Corrupt {
+        path: store.path().to_owned(),
+        detail: format!("{what} {seq}: {why}"),
+    };
+    let mut state = match loaded.snapshot {
+        None => Resumed::nothing(config),
+        Some(snapshot) => {
+            let seq = snapshot.seq;
+            let saved: Saved =
+                serde_json::from_str(&snapshot.state).map_err(|error| damaged("snapshot", seq, &error))?;
+            let state = journal::state_from_json(&saved.scheduler)
+                .map_err(|error| damaged("snapshot", seq, &error))?;
+            let latest = state.now;
+            let scheduler =
+                Scheduler::restore(config, state).map_err(|error| damaged("snapshot", seq, &error))?;
+            Resumed { scheduler, book: saved.book, seq, latest, differing: None }
+        }
+    };
+    for row in loaded.rows {
+        state.take(&row).map_err(|why| damaged("row", row.seq, &why))?;
+    }
+    Ok(state)
+}
+
+impl Resumed {
+    fn nothing(config: Config) -> Self {
+        let (scheduler, book) = (Scheduler::new(config), Book::default());
+        Self { scheduler, book, seq: 0, latest: Timestamp::ZERO, differing: None }
+    }
+
+    fn take(&mut self, row: &Row) -> Result<(), String> {
+        let at = Timestamp::from_micros(row.at);
+        let input = journal::input_from_json(&row.input).map_err(|error| error.to_string())?;
+        let note: Note = serde_json::from_str(&row.note).map_err(|error| error.to_string())?;
+        let recorded = journal::effects_from_json(&row.effects).map_err(|error| error.to_string())?;
+        // What was taken in then is taken in now, unless the program has changed.
+        let effects = self.scheduler.handle(at, input.clone()).map_err(|error| error.to_string())?;
+        if effects.iter().map(JournalEffect::from).ne(recorded) {
+            let (n_rows, first) = self.differing.unwrap_or((0, row.seq));
+            self.differing = Some((n_rows + 1, first));
+        }
+        self.book.apply(at, &input, &note, &effects);
+        self.note_end(at, &input);
+        (self.seq, self.latest) = (row.seq, at);
+        Ok(())
+    }
+
+    fn note_end(&mut self, at: Timestamp, input: &Input) {
+        if let Some(job) = job_of(input)
+            && let Some(view) = self.scheduler.job(job)
+            && matches!(view.phase, Phase::Ended(_))
+        {
+            self.book.end(job, at);
+        }
+    }
+
+    pub(super) fn live(self, policy: String, facts: Facts) -> Live {
+        let (clock, behind) = Clock::starting(self.latest);
+        let mut facts = facts;
+        facts.up_since = clock.now();
+        if let Some(behind) = behind {
+            facts.warnings.push(format!(
+                "the machine's clock is {} s behind the journal; time goes on from where the journal ends",
+                behind.as_secs()
+            ));
+        }
+        if let Some((n_rows, first)) = self.differing {
+            facts.warnings.push(format!(
+                "{n_rows} decisions of the journal, from row {first} on, were made otherwise than this version would"
+            ));
+        }
+        Live::resumed(self.scheduler, self.book, self.seq, policy, clock, facts)
+    }
+}
+
+impl Live {
+    /// The state as a snapshot's text.
+    pub(super) fn saved(&self) -> String {
+        let scheduler = journal::state_to_json(&self.scheduler.state());
+        serde_json::to_string(&Saved { scheduler, book: self.book.clone() }).unwrap_or_default()
+    }
+
+    /// Goes back to what the store has.
+    pub(super) fn reload(&mut self, store: &Store) -> Result<(), StoreError> {
+        let resumed = resume(*self.scheduler.config(), store)?;
+        let (policy, facts) = (self.policy.clone(), self.facts.clone());
+        *self = resumed.live(policy, facts);
+        // Plans that are on their way are of a state that is not.
+        let _ = self.tell(Input::ShellRestarted, Note::Nothing);
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+//! The local engine with real processes.
+
+mod restarts;
+mod runs;
+mod site;
