@@ -7,6 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use pollux_model::fit::ComputeChoice;
 use pollux_model::{BatchLimits, NoiseScale};
 
+use crate::live::args::LiveCommand;
 use crate::sim::args::SimCommand;
 use crate::span::Span;
 
@@ -32,6 +33,8 @@ Example:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    #[command(flatten)]
+    Live(LiveCommand),
     /// Fit step-time models and read goodput off them
     ///
     /// A step-time model says how long an optimizer step takes, by placement and micro-batch: compute, gradient

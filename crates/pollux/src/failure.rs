@@ -11,6 +11,7 @@ use pollux_model::fit::FitError;
 use pollux_model::{GpuType, InvalidLimits, InvalidParams};
 use pollux_report::RenderError;
 
+use crate::live::LiveFailure;
 use crate::sim::failure::SimFailure;
 
 /// Exit codes: all of them, here and in `docs/reference/cli.md`.
@@ -25,6 +26,10 @@ pub(crate) mod exit {
     pub(crate) const NOT_FOUND: u8 = 3;
     /// Input that is there, but wrong: a bad CSV or JSON file, limits that contradict each other.
     pub(crate) const INVALID: u8 = 4;
+    /// A scheduler that does not answer, or does not let one in.
+    pub(crate) const UNREACHABLE: u8 = 5;
+    /// What was waited for did not come in time.
+    pub(crate) const TIMED_OUT: u8 = 124;
 }
 
 /// Why a command failed.
@@ -66,6 +71,8 @@ pub(crate) enum Failure {
     Policy(#[from] PolicySpecError),
     #[error(transparent)]
     Sim(#[from] Box<SimFailure>),
+    #[error(transparent)]
+    Live(#[from] Box<LiveFailure>),
     #[error("the policy `{name}` has no fairness to choose")]
     NoFairness { name: &'static str },
 }
@@ -73,6 +80,15 @@ pub(crate) enum Failure {
 impl From<SimFailure> for Failure {
     fn from(failure: SimFailure) -> Self {
         Self::Sim(Box::new(failure))
+    }
+}
+
+impl From<LiveFailure> for Failure {
+    fn from(failure: LiveFailure) -> Self {
+        match failure {
+            LiveFailure::Other(failure) => *failure,
+            failure => Self::Live(Box::new(failure)),
+        }
     }
 }
 
@@ -86,6 +102,7 @@ impl Failure {
             | Self::Stdin { .. }
             | Self::Plot(_) => exit::FAILURE,
             Self::Sim(failure) => failure.exit_code(),
+            Self::Live(failure) => failure.exit_code(),
             Self::Policy(_) | Self::NoFairness { .. } => exit::USAGE,
             Self::Observations(_)
             | Self::Fit { .. }
@@ -107,6 +124,7 @@ impl Failure {
             Self::Snapshot(error) => error.hint(),
             Self::Policy(error) => error.hint(),
             Self::Sim(failure) => failure.hint(),
+            Self::Live(failure) => failure.hint(),
             Self::NoFairness { .. } => Some("leave out `--fairness`, or plan with `pollux`".to_owned()),
             Self::NothingToTest { fitted, .. } => {
                 Some(format!("the fit is of {}; the column `gpu_type` tells GPUs apart", list(fitted)))

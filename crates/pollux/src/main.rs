@@ -2,6 +2,7 @@
 
 mod cli;
 mod failure;
+mod live;
 mod model;
 mod output;
 mod plan;
@@ -20,6 +21,11 @@ use output::Output;
 use sim::args::SimCommand;
 
 fn main() -> ExitCode {
+    // Not for people: the scheduler starts this for each process of a job. What follows is the job's, not ours to parse.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "supervise") {
+        return pollux_server::engine::supervisor::main(words);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -49,6 +55,7 @@ fn run(command: &Command) -> Result<Output, Failure> {
         Command::Sim { command: SimCommand::Reproduce(args) } => sim::reproduce::run(args),
         Command::Sim { command: SimCommand::Workload(args) } => sim::workload::run(args),
         Command::Sim { command: SimCommand::Profile(args) } => sim::profile::run(args),
+        Command::Live(command) => live::run(command),
         Command::Plan(args) => plan::run(args),
         Command::Policy { command: PolicyCommand::List(args) } => Ok(policy::list(args)),
     }

@@ -41,6 +41,31 @@ impl<const N: usize> Table<N> {
     }
 }
 
+/// The same where the number of columns is not known beforehand: columns of numbers keep to the right.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
+    let is_number = |text: &str| text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
+    let columns: Vec<(usize, bool)> = (0..header.len())
+        .map(|column| {
+            let widths = rows.iter().map(|row| cell(row, column).chars().count());
+            let width = widths.chain([header[column].chars().count()]).max().unwrap_or(0);
+            (width, !rows.is_empty() && rows.iter().all(|row| is_number(&cell(row, column))))
+        })
+        .collect();
+    let line = |cells: &dyn Fn(usize) -> String| {
+        let padded = columns.iter().enumerate().map(|(column, (width, is_right))| {
+            let text = cells(column);
+            if *is_right { format!("{text:>width$}") } else { format!("{text:<width$}") }
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    let mut text = line(&|column| header[column].to_owned());
+    for row in rows {
+        text.push_str(&line(&|column| cell(row, column)));
+    }
+    text
+}
+
 /// A number with this many significant digits, in full where that is readable: `0.0213`, `1234`, `1.2e-9`.
 pub(crate) fn significant(number: f64, digits: usize) -> String {
     let decimals = digits.max(1) - 1;

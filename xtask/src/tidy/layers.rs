@@ -36,6 +36,7 @@ const LAYERS: &[Layer] = &[
     Layer { name: "pollux-server", ring: Ring::Rim, uses: &["pollux-api"] },
     Layer { name: "pollux-operator", ring: Ring::Rim, uses: &["pollux-server"] },
     Layer { name: "pollux", ring: Ring::Outer, uses: &["pollux-operator", "pollux-server", "pollux-sim"] },
+    Layer { name: "pollux-trainer", ring: Ring::Outer, uses: &["pollux-sim"] },
     Layer { name: "xtask", ring: Ring::Outer, uses: &[] },
 ];
 

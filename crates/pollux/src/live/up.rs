@@ -1,0 +1,128 @@
+//! The scheduler on this machine: started, stopped.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pollux_api::client::Client;
+use pollux_api::rest::JobList;
+use pollux_server::{Cluster, Settings, serve};
+
+use super::args::{DownArgs, UpArgs};
+use super::failure::LiveFailure;
+use super::place::{self, running, state_folder};
+use crate::output::Output;
+
+/// How long a scheduler may take to answer for the first time, or to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+pub(crate) fn up(args: &UpArgs) -> Result<Output, LiveFailure> {
+    let state = state_folder(&args.at);
+    if args.detach {
+        return detached(&state);
+    }
+    if args.round.is_some_and(|secs| !(0.05..=86_400.0).contains(&secs)) {
+        return Err(LiveFailure::usage("--round takes seconds from 0.05 to 86400"));
+    }
+    if !(0.05..=3_600.0).contains(&args.report_every) {
+        return Err(LiveFailure::usage("--report-every takes seconds from 0.05 to 3600"));
+    }
+    let supervisor = std::env::current_exe()
+        .map_err(|error| LiveFailure::failed(format!("cannot find myself: {error}")))?;
+    let settings = Settings {
+        state,
+        listen: args.listen.clone(),
+        cluster: args.emulate.as_deref().map_or(Cluster::Found, |shape| Cluster::Emulated(shape.to_owned())),
+        policy: args.policy.clone(),
+        round: args.round.map(Duration::from_secs_f64),
+        report_every: Duration::from_secs_f64(args.report_every),
+        seed: args.seed,
+        history: args.history,
+        supervisor: vec![supervisor.display().to_string(), "supervise".to_owned()],
+    };
+    serve(&settings, |said| crate::output::say(&format!("{said}\n")))
+        .map_err(|error| LiveFailure::Failed { text: error.to_string(), hint: error.hint() })?;
+    Ok(Output::default())
+}
+
+/// Starts the same command again in the background, and waits until it answers.
+fn detached(state: &Path) -> Result<Output, LiveFailure> {
+    let failed =
+        |what: &str, error: &dyn std::fmt::Display| LiveFailure::failed(format!("cannot {what}: {error}"));
+    std::fs::create_dir_all(state).map_err(|error| failed("make the state folder", &error))?;
+    let program = std::env::current_exe().map_err(|error| failed("find myself", &error))?;
+    let log_path = state.join("pollux.log");
+    let log = OpenOptions::new().create(true).append(true).open(&log_path);
+    let log = log.map_err(|error| failed("write the log", &error))?;
+    let both = |log: &File| log.try_clone().map(Stdio::from);
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(both(&log).map_err(|error| failed("write the log", &error))?);
+    command.stderr(both(&log).map_err(|error| failed("write the log", &error))?);
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().map_err(|error| failed("start the scheduler", &error))?;
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        if let Ok(Some(status)) = child.try_wait() {
+            let text = std::fs::read_to_string(&log_path).unwrap_or_default();
+            let last: Vec<&str> = text.lines().rev().take(5).collect();
+            let last: Vec<&str> = last.into_iter().rev().collect();
+            return Err(LiveFailure::Failed {
+                text: format!("the scheduler ended at once ({status}):\n{}", last.join("\n")),
+                hint: Some(format!("its log is {}", log_path.display())),
+            });
+        }
+        if let Some(running) = running(state).filter(|running| running.pid == child.id()) {
+            let client = Client::new(&running.url, "");
+            if client.watch("/healthz").is_ok() {
+                let data = format!("{}\n", running.url);
+                let notes =
+                    vec![format!("the scheduler runs as process {}; `pollux down` stops it", running.pid)];
+                return Ok(Output { data, notes, ..Output::default() });
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Err(LiveFailure::Failed {
+        text: "the scheduler did not answer within 30 s".to_owned(),
+        hint: Some(format!("its log is {}", log_path.display())),
+    })
+}
+
+pub(crate) fn down(args: &DownArgs) -> Result<Output, LiveFailure> {
+    let state = state_folder(&args.at);
+    let found = running(&state).ok_or_else(|| LiveFailure::NotRunning { state: state.clone() })?;
+    if args.cancel_jobs {
+        let client = place::client(&args.at)?;
+        loop {
+            let jobs: JobList = client.get("/v1/jobs?state=active")?;
+            if jobs.jobs.is_empty() {
+                break;
+            }
+            for job in &jobs.jobs {
+                // It may have ended meanwhile.
+                let _ = client.send::<serde_json::Value>(
+                    "POST",
+                    &format!("/v1/jobs/{}:cancel", job.id),
+                    &[],
+                    None::<&()>,
+                );
+            }
+            std::thread::sleep(LOOK_EVERY * 4);
+        }
+    }
+    pollux_server::stop(found.pid)
+        .map_err(|error| LiveFailure::failed(format!("cannot stop process {}: {error}", found.pid)))?;
+    let began = Instant::now();
+    while running(&state).is_some_and(|now| now.pid == found.pid) && pollux_server::is_alive(found.pid) {
+        if began.elapsed() > PATIENCE {
+            return Err(LiveFailure::failed(format!("process {} does not end", found.pid)));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let note = "the scheduler has stopped; jobs go on, and the next `pollux up` finds them".to_owned();
+    Ok(Output { notes: vec![note], ..Output::default() })
+}
