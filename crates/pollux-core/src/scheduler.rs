@@ -141,6 +141,11 @@ impl Scheduler {
         &self.config
     }
 
+    /// Goes about its rounds otherwise from now on. A shell does so when it begins anew, before it says so.
+    pub fn reconfigure(&mut self, config: Config) {
+        self.config = config;
+    }
+
     /// The groups of jobs.
     pub fn groups(&self) -> &[Group] {
         &self.groups

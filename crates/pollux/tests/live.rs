@@ -1,6 +1,7 @@
 //! The live scheduler through its command: real processes on an emulated cluster, kills, tokens, wrong inputs.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -201,6 +202,12 @@ fn a_scheduler_that_is_killed_loses_nothing_and_repeats_nothing() {
     let ended = scheduler.ok(&["wait", "digits", "plain", "plain-2", "plain-3", "--timeout", "240"]);
     assert_eq!(ended, "digits: finished\nplain: finished\nplain-2: finished\nplain-3: finished\n");
     assert_eq!(fs::read_to_string(&count).unwrap(), "x\nx\nx\n", "every command was run once");
+    scheduler.check_refused(&["replay"], 1, "is in use by process");
+    scheduler.ok(&["down"]);
+    let replayed = scheduler.json(&["replay"]);
+    assert_eq!((&replayed["n_differences"], &replayed["unplanned"]), (&0.into(), &0.into()), "{replayed}");
+    assert!(replayed["plans"].as_u64() > Some(3), "{replayed}");
+    scheduler.start();
 }
 
 #[test]
@@ -273,6 +280,49 @@ fn nobody_gets_more_than_a_role_allows() {
             .windows(8)
             .any(|bytes| bytes == b"plx_noth")
     );
+}
+
+/// What a plain HTTP call is answered.
+fn call(scheduler: &Scheduler, method: &str, path: &str, token: Option<&str>) -> String {
+    let running = fs::read_to_string(scheduler.folder.path().join("server.json")).unwrap();
+    let running: Value = serde_json::from_str(&running).unwrap();
+    let host = running["url"].as_str().unwrap().trim_start_matches("http://").to_owned();
+    let bearer =
+        token.map_or_else(String::new, |token| format!("Authorization: Bearer {}\r\n", token.trim()));
+    let mut stream = std::net::TcpStream::connect(&host).unwrap();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{bearer}Content-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    text(&answer)
+}
+
+#[test]
+fn every_route_asks_for_a_token() {
+    let scheduler = Scheduler::up("1x2:t4");
+    let admin = fs::read_to_string(scheduler.folder.path().join("admin.token")).unwrap();
+    let document = call(&scheduler, "GET", "/openapi.json", Some(&admin));
+    let document: Value = serde_json::from_str(document.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(document["openapi"].as_str().map(|version| &version[..3]), Some("3.1"));
+    let paths = document["paths"].as_object().unwrap();
+    assert!(paths.len() > 15, "{}", paths.len());
+    for (path, methods) in paths {
+        let path = path.replace("{round}", "1").replace(['{', '}'], "");
+        for method in methods.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
+            for token in [None, Some("plx_wrong")] {
+                let answer = call(&scheduler, &method, &path, token);
+                assert!(answer.starts_with("HTTP/1.1 401 "), "{method} {path}: {answer}");
+                assert!(answer.contains("application/problem+json"), "{method} {path}: {answer}");
+            }
+        }
+    }
+    assert!(call(&scheduler, "GET", "/metrics", None).starts_with("HTTP/1.1 401 "));
+    assert!(call(&scheduler, "GET", "/metrics", Some(&admin)).contains("pollux_node_gpus{node=\"node-0\""));
+    assert!(call(&scheduler, "GET", "/readyz", None).ends_with("ready"));
+    assert!(call(&scheduler, "GET", "/nowhere", Some(&admin)).starts_with("HTTP/1.1 404 "));
 }
 
 #[test]

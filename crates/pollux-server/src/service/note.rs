@@ -11,6 +11,13 @@ pub enum Note {
     /// Nothing to add.
     #[default]
     Nothing,
+    /// The service began, with these settings.
+    Began {
+        /// The scheduler's, as JSON.
+        config: String,
+        /// Who plans.
+        policy: String,
+    },
     /// A user's doing.
     By {
         /// Who.
@@ -52,7 +59,7 @@ impl Note {
     pub fn actor(&self) -> &str {
         match self {
             Self::By { actor } | Self::Submitted { actor, .. } | Self::Queues { actor, .. } => actor,
-            Self::Nothing | Self::Ended { .. } | Self::Node { .. } => "scheduler",
+            Self::Nothing | Self::Began { .. } | Self::Ended { .. } | Self::Node { .. } => "scheduler",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The state as the store has it.
 
 use pollux_api::journal::{self, JournalEffect};
-use pollux_core::{Config, Input, Phase, Scheduler};
+use pollux_core::{Config, Effect, Input, Phase, Scheduler};
 use pollux_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,13 @@ use super::book::Book;
 use super::clock::Clock;
 use super::live::{Facts, Live, job_of};
 use super::note::Note;
-use crate::store::{Row, Store, StoreError};
+use super::replay::Replayed;
+use crate::store::{Loaded, Row, Store, StoreError};
 
 /// A snapshot's text.
 #[derive(Serialize, Deserialize)]
 struct Saved {
+    config: String,
     scheduler: String,
     book: Book,
 }
@@ -30,14 +32,17 @@ pub(super) struct Resumed {
 }
 
 /// Reads the newest snapshot and what was journalled after it.
-pub(super) fn resume(config: Config, store: &Store) -> Result<Resumed, StoreError> {
-    let loaded = store.load()?;
+pub(super) fn resume(store: &Store) -> Result<Resumed, StoreError> {
+    read(store, store.load()?)
+}
+
+fn read(store: &Store, loaded: Loaded) -> Result<Resumed, StoreError> {
     let damaged = |what: &str, seq: u64, why: &dyn std::fmt::Display| StoreError::Corrupt {
         path: store.path().to_owned(),
         detail: format!("{what} {seq}: {why}"),
     };
     let mut state = match loaded.snapshot {
-        None => Resumed::nothing(config),
+        None => Resumed::nothing(),
         Some(snapshot) => {
             let seq = snapshot.seq;
             let saved: Saved =
@@ -45,6 +50,8 @@ pub(super) fn resume(config: Config, store: &Store) -> Result<Resumed, StoreErro
             let state = journal::state_from_json(&saved.scheduler)
                 .map_err(|error| damaged("snapshot", seq, &error))?;
             let latest = state.now;
+            let config =
+                journal::config_from_json(&saved.config).map_err(|error| damaged("snapshot", seq, &error))?;
             let scheduler =
                 Scheduler::restore(config, state).map_err(|error| damaged("snapshot", seq, &error))?;
             Resumed { scheduler, book: saved.book, seq, latest, differing: None }
@@ -56,17 +63,35 @@ pub(super) fn resume(config: Config, store: &Store) -> Result<Resumed, StoreErro
     Ok(state)
 }
 
+/// The state before the oldest row that is kept: that of a snapshot, or nothing.
+pub(super) fn resume_before(store: &Store) -> Result<(Resumed, Replayed), StoreError> {
+    let oldest = store.rows(0, 1)?.first().map_or(1, |row| row.seq);
+    if oldest <= 1 {
+        return Ok((Resumed::nothing(), Replayed::default()));
+    }
+    let after = store.snapshots()?.into_iter().filter(|seq| *seq + 1 >= oldest).min();
+    let after = after.ok_or(StoreError::NoSnapshot(oldest - 1))?;
+    let mut loaded = store.load_at(after)?;
+    loaded.rows.clear();
+    Ok((read(store, loaded)?, Replayed { after, ..Replayed::default() }))
+}
+
 impl Resumed {
-    fn nothing(config: Config) -> Self {
-        let (scheduler, book) = (Scheduler::new(config), Book::default());
+    /// Before anything happened.
+    pub(super) fn nothing() -> Self {
+        let (scheduler, book) = (Scheduler::new(Config::default()), Book::default());
         Self { scheduler, book, seq: 0, latest: Timestamp::ZERO, differing: None }
     }
 
-    fn take(&mut self, row: &Row) -> Result<(), String> {
+    /// Takes in a row, and says what it leads to.
+    pub(super) fn take(&mut self, row: &Row) -> Result<Vec<Effect>, String> {
         let at = Timestamp::from_micros(row.at);
         let input = journal::input_from_json(&row.input).map_err(|error| error.to_string())?;
         let note: Note = serde_json::from_str(&row.note).map_err(|error| error.to_string())?;
         let recorded = journal::effects_from_json(&row.effects).map_err(|error| error.to_string())?;
+        if let Note::Began { config, .. } = &note {
+            self.scheduler.reconfigure(journal::config_from_json(config).map_err(|error| error.to_string())?);
+        }
         // What was taken in then is taken in now, unless the program has changed.
         let effects = self.scheduler.handle(at, input.clone()).map_err(|error| error.to_string())?;
         if effects.iter().map(JournalEffect::from).ne(recorded) {
@@ -76,7 +101,7 @@ impl Resumed {
         self.book.apply(at, &input, &note, &effects);
         self.note_end(at, &input);
         (self.seq, self.latest) = (row.seq, at);
-        Ok(())
+        Ok(effects)
     }
 
     fn note_end(&mut self, at: Timestamp, input: &Input) {
@@ -111,16 +136,25 @@ impl Live {
     /// The state as a snapshot's text.
     pub(super) fn saved(&self) -> String {
         let scheduler = journal::state_to_json(&self.scheduler.state());
-        serde_json::to_string(&Saved { scheduler, book: self.book.clone() }).unwrap_or_default()
+        let config = journal::config_to_json(self.scheduler.config());
+        serde_json::to_string(&Saved { config, scheduler, book: self.book.clone() }).unwrap_or_default()
     }
 
     /// Goes back to what the store has.
     pub(super) fn reload(&mut self, store: &Store) -> Result<(), StoreError> {
-        let resumed = resume(*self.scheduler.config(), store)?;
+        let config = *self.scheduler.config();
         let (policy, facts) = (self.policy.clone(), self.facts.clone());
-        *self = resumed.live(policy, facts);
+        *self = resume(store)?.live(policy, facts);
         // Plans that are on their way are of a state that is not.
-        let _ = self.tell(Input::ShellRestarted, Note::Nothing);
+        self.begin(config);
         Ok(())
+    }
+
+    /// Says that a service began, and how it goes about its rounds.
+    pub(super) fn begin(&mut self, config: Config) {
+        self.scheduler.reconfigure(config);
+        let note = Note::Began { config: journal::config_to_json(&config), policy: self.policy.clone() };
+        // Never refused.
+        let _ = self.tell(Input::ShellRestarted, note);
     }
 }

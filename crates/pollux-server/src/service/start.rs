@@ -71,7 +71,7 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
         runs: runs.clone(),
         ..Facts::default()
     };
-    let mut live = resume(config, &store)?.live(policy_name, facts);
+    let mut live = resume(&store)?.live(policy_name, facts);
     let tokens = Tokens::load(&store)?;
     let administrator = tokens.administrator(&mut store, &state_dir.join("admin.token"))?;
     let engine = EngineConfig {
@@ -84,8 +84,8 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
     let engine = Arc::new(engine);
     let asked = expected(&live);
     let found = engine.adopt(&asked).await.unwrap_or_default();
+    live.begin(config);
     compare_nodes(&mut live, &nodes);
-    let _ = live.tell(Input::ShellRestarted, Note::Nothing);
     reconcile(&mut live, &tokens, asked.into_iter().zip(found).collect());
     let limit = plan_limit(config.cadence);
     let (ask, planner) = planner::start(policy, limit);

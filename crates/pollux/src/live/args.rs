@@ -108,6 +108,11 @@ pub(crate) enum LiveCommand {
     Status(Shown),
     /// Wait until jobs have ended; the exit code says how
     Wait(WaitArgs),
+    /// Go through a journal again, and say where a decision would be another
+    ///
+    /// Every input is handed to the scheduler again and every plan is made anew, with its seed; what comes of them is
+    /// compared with what was recorded. Nothing is changed. The scheduler must not run; a backup of its file will do.
+    Replay(ReplayArgs),
 }
 
 const UP_EXAMPLE: &str = "\
@@ -477,6 +482,16 @@ pub(crate) struct EventsArgs {
     /// At most so many, the latest
     #[arg(long, default_value = "50")]
     pub(crate) limit: u32,
+}
+
+#[derive(Args)]
+pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+
+    /// The journal: pollux.db of a state folder [default: that of the state folder]
+    #[arg(value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@ mod doctor;
 mod failure;
 mod jobs;
 mod place;
+mod replay;
 mod show;
 mod submit;
 mod up;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: &LiveCommand) -> Result<Output, Failure> {
         LiveCommand::Events(args) => watch::events(args),
         LiveCommand::Status(args) => cluster::status(args),
         LiveCommand::Wait(args) => watch::wait(args),
+        LiveCommand::Replay(args) => replay::run(args),
     };
     done.map_err(Failure::from)
 }
