@@ -14,7 +14,7 @@ use super::planner::Question;
 use super::run::Service;
 use super::show;
 use super::tokens::{Tokens, write_secret};
-use crate::engine::{End, EngineEvent, Found, How, LocalEngine, RunId, RunRequest, Share, Told};
+use crate::engine::{End, EngineEvent, Found, How, Limits, LocalEngine, RunId, RunRequest, Share, Told};
 use crate::store::Store;
 
 /// What the engine is asked, one after the other.
@@ -103,6 +103,7 @@ impl Performer {
             batch: file.batch_json(),
             emulated: live.facts.is_emulated,
             emulated_profile: file.emulate.as_ref().map(|emulate| emulate.profile.clone()),
+            limits: Limits { memory_bytes: file.resources.per_gpu.memory, cpus: file.resources.per_gpu.cpus },
             grace_ms: u64::try_from(file.checkpoint.grace.as_millis()).unwrap_or(u64::MAX),
             ..Told::default()
         };
@@ -138,10 +139,18 @@ pub(super) async fn carry_orders(
             }
             Order::LookAgain => {
                 let expected = service.ask(|live| expected(live)).await.unwrap_or_default();
-                let found = engine.adopt(&expected).await.unwrap_or_default();
-                let found: Vec<_> = expected.into_iter().zip(found).collect();
                 let tokens = tokens.clone();
-                service.post(move |live| reconcile(live, &tokens, found));
+                match engine.adopt(&expected).await {
+                    Ok(found) => {
+                        let found: Vec<_> = expected.into_iter().zip(found).collect();
+                        service.post(move |live| reconcile(live, &tokens, found));
+                    }
+                    Err(error) => {
+                        let text =
+                            format!("what runs could not be looked at ({error}); start the service again");
+                        service.post(move |live| live.facts.warnings.push(text));
+                    }
+                }
             }
         }
     }

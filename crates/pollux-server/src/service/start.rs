@@ -74,6 +74,7 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
     let mut live = resume(&store)?.live(policy_name, facts);
     let tokens = Tokens::load(&store)?;
     let administrator = tokens.administrator(&mut store, &state_dir.join("admin.token"))?;
+    let runs_again = runs.clone();
     let engine = EngineConfig {
         runs,
         state: identity(&mut store)?,
@@ -83,7 +84,9 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
     let (engine, events) = LocalEngine::new(engine);
     let engine = Arc::new(engine);
     let asked = expected(&live);
-    let found = engine.adopt(&asked).await.unwrap_or_default();
+    // Who does not know what runs must not start anything.
+    let adopted = engine.adopt(&asked).await;
+    let found = adopted.map_err(|error| at(&runs_again)(std::io::Error::other(error)))?;
     live.begin(config);
     compare_nodes(&mut live, &nodes);
     reconcile(&mut live, &tokens, asked.into_iter().zip(found).collect());
