@@ -12,6 +12,12 @@ pub mod http;
 pub mod service;
 pub mod store;
 
+mod log;
+mod notify;
 mod serve;
+mod tls;
 
+pub use log::LogForm;
 pub use serve::{Cluster, ServeError, Settings, is_alive, serve, stop};
+pub use service::KeepRuns;
+pub use tls::{TlsError, TlsSettings};

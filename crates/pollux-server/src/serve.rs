@@ -7,17 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::serve::Listener as _;
 use pollux_api::parse_policy;
 use pollux_core::Config;
 use pollux_policy::{AnyPolicy, Cadence, Seed};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 use crate::engine::gpus::{BadShape, Gpus};
 use crate::http::{App, router};
-use crate::service::{Beginning, Begun, begin};
+use crate::log::{LogForm, keep_saying};
+use crate::notify::notify;
+use crate::service::{Beginning, Begun, KeepRuns, begin};
 use crate::store::{Store, StoreError};
+use crate::tls::{TlsError, TlsListener, TlsSettings, acceptor};
 
 /// Where GPUs come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +55,14 @@ pub struct Settings {
     pub history: bool,
     /// What starts a supervisor.
     pub supervisor: Vec<String>,
+    /// Another door, for other machines.
+    pub tls: Option<TlsSettings>,
+    /// Whether to speak plain HTTP to other machines, so that anybody between can read tokens.
+    pub insecure: bool,
+    /// How what happens is said.
+    pub log: LogForm,
+    /// How much of ended runs is kept.
+    pub keep: KeepRuns,
 }
 
 /// Why there is no service.
@@ -74,6 +88,12 @@ pub enum ServeError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Certificate or key.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Tokens would travel in the open.
+    #[error("{0} can be reached from other machines, and plain HTTP would show them all tokens")]
+    Open(String),
     /// A file or folder.
     #[error("{}: {source}", path.display())]
     Io {
@@ -93,6 +113,13 @@ impl ServeError {
             Self::Listen { .. } => Some(
                 "choose another with `--listen 127.0.0.1:PORT`; port 0 takes any that is free".to_owned(),
             ),
+            Self::Tls(_) => Some(
+                "docs/guides/live.md shows how to make a certificate and a key for `--tls-cert` and `--tls-key`".to_owned(),
+            ),
+            Self::Open(_) => Some(
+                "listen at 127.0.0.1 and let others in with `--tls-listen`, or say `--insecure` if the network is yours alone"
+                    .to_owned(),
+            ),
             Self::Store(StoreError::Locked { .. }) => {
                 Some("`pollux down` stops it; another scheduler needs another folder (`--state`)".to_owned())
             }
@@ -102,7 +129,8 @@ impl ServeError {
 }
 
 /// Runs the service until a signal ends it. `say` is told what a person at the terminal should know.
-pub fn serve(settings: &Settings, say: impl Fn(&str)) -> Result<(), ServeError> {
+pub fn serve(settings: &Settings, say: fn(&str)) -> Result<(), ServeError> {
+    let acceptor = settings.tls.as_ref().map(acceptor).transpose()?;
     let policy: Arc<dyn AnyPolicy> = Arc::from(parse_policy(&settings.policy)?);
     let gpus = match &settings.cluster {
         Cluster::Emulated(shape) => Gpus::emulated(shape)?,
@@ -130,43 +158,110 @@ pub fn serve(settings: &Settings, say: impl Fn(&str)) -> Result<(), ServeError> 
     let config =
         Config { cadence, seed: Seed(settings.seed), history: settings.history, ..Config::default() };
     runtime.block_on(async {
-        let listener = listen(&settings.listen, store.meta(ADDRESS)?.as_deref()).await?;
-        let address = listener.local_addr().map_err(io(Path::new("the listener")))?;
-        store.write(|writer| writer.meta(ADDRESS, &address.to_string()))?;
-        let url = format!("http://{}", reachable(address));
+        // Before anybody is told that we are there, and may ask us to end.
+        let mut term = signal(SignalKind::terminate()).map_err(io(Path::new("signals")))?;
+        let mut int = signal(SignalKind::interrupt()).map_err(io(Path::new("signals")))?;
+        let doors = Doors::open(settings, store.meta(ADDRESS)?.as_deref(), acceptor).await?;
+        store.write(|writer| writer.meta(ADDRESS, &doors.address.to_string()))?;
+        let url = format!("http://{}", reachable(doors.address));
         let beginning = Beginning {
             state_dir: state.clone(),
             store,
             policy: (policy.clone(), settings.policy.clone()),
             config,
-            nodes: gpus.nodes().to_vec(),
-            is_emulated: matches!(gpus, Gpus::Emulated(_)),
+            gpus: gpus.clone(),
             report_every: settings.report_every,
             supervisor: settings.supervisor.clone(),
             server: url.clone(),
+            keep: settings.keep,
         };
         let Begun { service, tokens, thread, .. } = begin(beginning).await?;
         let running = state.join("server.json");
-        let text = serde_json::json!({"url": url, "pid": std::process::id()}).to_string();
+        let outside = doors.outside();
+        let text = serde_json::json!({"url": url, "pid": std::process::id(), "tls": outside}).to_string();
         fs::write(&running, text).map_err(io(&running))?;
-        let gpus_shown = if matches!(gpus, Gpus::Emulated(_)) { "emulated GPUs" } else { "GPUs" };
-        let n_gpus: usize = gpus.nodes().iter().map(|node| node.gpus.len()).sum();
-        say(&format!("pollux listens at {url} with {n_gpus} {gpus_shown}; state in {}", state.display()));
+        let addresses = outside.map_or_else(|| url.clone(), |outside| format!("{url} and {outside}"));
+        say(&greeting(settings.log, &addresses, &gpus, state));
+        let (events, log) = (service.watch(), settings.log);
+        let saying = std::thread::Builder::new().name("log".to_owned());
+        saying.spawn(move || keep_saying(events, log, say)).map_err(io(Path::new("a thread")))?;
         let app = App { service: service.clone(), tokens, policy };
-        let served = axum::serve(listener, router(app)).with_graceful_shutdown(ended(service.clone()));
+        if let Some(tls) = doors.tls {
+            tokio::spawn(axum::serve(tls, router(app.clone())).into_future());
+        }
+        let (ending, ended) = watch::channel(());
+        let watched = service.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+                () = watched.gone() => {}
+            }
+            drop(ending);
+        });
+        let served = axum::serve(doors.plain, router(app)).with_graceful_shutdown(over(ended.clone()));
+        notify("READY=1");
         // Watchers hold their connections; whoever watches is not waited for.
         let stopped = served.into_future();
         tokio::select! {
             result = stopped => result.map_err(io(Path::new("the listener")))?,
-            () = over(service.clone()) => {}
+            () = soon_after(ended) => {}
         }
+        notify("STOPPING=1");
         service.stop();
+        let result = thread.join();
+        // Whoever waits for this may begin at once: the store is free.
         let _ = fs::remove_file(&running);
-        match thread.join() {
-            Ok(result) => Ok(result?),
-            Err(_) => Ok(()),
-        }
+        result.unwrap_or(Ok(())).map_err(ServeError::from)
     })
+}
+
+/// Where the service is reached.
+struct Doors {
+    plain: TcpListener,
+    address: SocketAddr,
+    tls: Option<TlsListener>,
+}
+
+impl Doors {
+    async fn open(
+        settings: &Settings,
+        latest: Option<&str>,
+        acceptor: Option<TlsAcceptor>,
+    ) -> Result<Self, ServeError> {
+        let io = |source| ServeError::Io { path: PathBuf::from("the listener"), source };
+        let plain = listen(&settings.listen, latest).await?;
+        let address = plain.local_addr().map_err(io)?;
+        if !address.ip().is_loopback() && !settings.insecure {
+            return Err(ServeError::Open(address.to_string()));
+        }
+        let tls = match settings.tls.as_ref().zip(acceptor) {
+            Some((tls, acceptor)) => {
+                Some(TlsListener::new(listen(&tls.listen, None).await?, acceptor).map_err(io)?)
+            }
+            None => None,
+        };
+        Ok(Self { plain, address, tls })
+    }
+
+    /// The address for other machines.
+    fn outside(&self) -> Option<String> {
+        let address = self.tls.as_ref()?.local_addr().ok()?;
+        Some(format!("https://{address}"))
+    }
+}
+
+/// The first line that is said.
+fn greeting(form: LogForm, addresses: &str, gpus: &Gpus, state: &Path) -> String {
+    let kind = if matches!(gpus, Gpus::Emulated(_)) { "emulated GPUs" } else { "GPUs" };
+    let n_gpus: usize = gpus.nodes().iter().map(|node| node.gpus.len()).sum();
+    let text = format!("pollux listens at {addresses} with {n_gpus} {kind}; state in {}", state.display());
+    match form {
+        LogForm::Text => text,
+        LogForm::Json => {
+            serde_json::json!({"kind": "service", "actor": "scheduler", "text": text}).to_string()
+        }
+    }
 }
 
 /// Where the store keeps the address of the latest service.
@@ -187,22 +282,14 @@ async fn listen(wish: &str, latest: Option<&str>) -> Result<TcpListener, ServeEr
     bound.map_err(|source| ServeError::Listen { address: wish.to_owned(), source })
 }
 
-/// A signal to end has come.
-async fn ended(service: crate::service::Service) {
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-        () = service.gone() => {}
-    }
+/// A signal to end has come, or the service has ended by itself.
+async fn over(mut ended: watch::Receiver<()>) {
+    while ended.changed().await.is_ok() {}
 }
 
 /// The same, and a moment for answers that are on their way.
-async fn over(service: crate::service::Service) {
-    ended(service).await;
+async fn soon_after(ended: watch::Receiver<()>) {
+    over(ended).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
 }
 

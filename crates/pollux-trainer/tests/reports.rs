@@ -40,7 +40,7 @@ fn reports_arrive_with_the_token_and_the_attempt() {
 fn an_order_to_stop_is_heeded() {
     let (server, _requests) = serve(|_, request| {
         let stop =
-            r#"{"version": 1, "orders": [{"dance": {}}, {"stop": {"deadline": 9}}], "report_every_s": 1}"#;
+            r#"{"version": 1, "orders": [{"dance": {}}, {"stop": {"grace_s": 9}}], "report_every_s": 1}"#;
         (200, if request.body["training"] == true { stop } else { SOON }.to_owned())
     });
     let checkpoints = folder("stop-saved");

@@ -69,6 +69,34 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Print what makes a shell complete our commands
+    #[command(after_help = COMPLETION_EXAMPLE)]
+    Completion(CompletionArgs),
+    /// Write a manual page for each command
+    #[command(after_help = MAN_EXAMPLE)]
+    Man(ManArgs),
+}
+
+const COMPLETION_EXAMPLE: &str = "\
+Example:
+  pollux completion bash > ~/.local/share/bash-completion/completions/pollux";
+
+const MAN_EXAMPLE: &str = "\
+Example:
+  pollux man ~/.local/share/man/man1 && man pollux-submit";
+
+#[derive(Args)]
+pub(crate) struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct ManArgs {
+    /// The folder to write to; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 const SIM_EXAMPLE: &str = "\

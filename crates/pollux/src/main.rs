@@ -3,6 +3,7 @@
 mod cli;
 mod failure;
 mod live;
+mod manual;
 mod model;
 mod output;
 mod plan;
@@ -58,5 +59,7 @@ fn run(command: &Command) -> Result<Output, Failure> {
         Command::Live(command) => live::run(command),
         Command::Plan(args) => plan::run(args),
         Command::Policy { command: PolicyCommand::List(args) } => Ok(policy::list(args)),
+        Command::Completion(args) => Ok(manual::completion(args)),
+        Command::Man(args) => manual::pages(args),
     }
 }

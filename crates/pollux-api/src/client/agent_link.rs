@@ -81,8 +81,8 @@ pub enum Order {
     Checkpoint,
     /// Save a checkpoint and end.
     Stop {
-        /// By when, as the server wrote it.
-        deadline: Option<Value>,
+        /// Seconds until it is ended, if the server says so.
+        grace_s: Option<f64>,
     },
 }
 
@@ -294,7 +294,7 @@ fn order(order: &Value) -> Option<Order> {
         return Some(Order::Checkpoint);
     }
     let stop = order.get("stop")?;
-    Some(Order::Stop { deadline: stop.get("deadline").filter(|deadline| !deadline.is_null()).cloned() })
+    Some(Order::Stop { grace_s: stop.get("grace_s").and_then(Value::as_f64) })
 }
 
 /// Pauses that grow, with some chance in them so that many workers do not come back at one moment.
@@ -343,9 +343,9 @@ mod tests {
     #[test]
     fn unknown_orders_are_left_out() {
         let orders: Vec<Value> =
-            serde_json::from_str(r#"[{"dance": 1}, {"checkpoint": {}}, {"stop": {"deadline": 7}}, 3]"#)
+            serde_json::from_str(r#"[{"dance": 1}, {"checkpoint": {}}, {"stop": {"grace_s": 7}}, 3]"#)
                 .unwrap();
         let known: Vec<Order> = orders.iter().filter_map(order).collect();
-        assert_eq!(known, [Order::Checkpoint, Order::Stop { deadline: Some(Value::from(7)) }]);
+        assert_eq!(known, [Order::Checkpoint, Order::Stop { grace_s: Some(7.0) }]);
     }
 }

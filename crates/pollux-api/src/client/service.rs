@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use ureq::config::ConfigBuilder;
 use ureq::http::{Method, Request, Response};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::typestate::AgentScope;
 use ureq::{Agent, Body};
 
 use crate::rest::Problem;
@@ -39,6 +42,11 @@ pub enum ClientError {
     },
 }
 
+/// No proxy is in between, and a token follows no redirect.
+fn plain() -> ConfigBuilder<AgentScope> {
+    Agent::config_builder().http_status_as_error(false).proxy(None).max_redirects(0)
+}
+
 /// A way to a service.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -50,9 +58,24 @@ pub struct Client {
 impl Client {
     /// To the service at this address, with this token.
     pub fn new(server: &str, token: &str) -> Self {
-        let config = Agent::config_builder().http_status_as_error(false).proxy(None).max_redirects(0);
         let server = server.trim_end_matches('/').to_owned();
-        Self { agent: config.build().new_agent(), server, token: token.trim().to_owned() }
+        Self { agent: plain().build().new_agent(), server, token: token.trim().to_owned() }
+    }
+
+    /// The same, trusting these certificates (PEM) and no others. None if there are none in it.
+    #[must_use]
+    pub fn trusting(self, pem: &[u8]) -> Option<Self> {
+        let certificates: Vec<_> = parse_pem(pem)
+            .filter_map(|item| match item {
+                Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                _ => None,
+            })
+            .collect();
+        if certificates.is_empty() {
+            return None;
+        }
+        let tls = TlsConfig::builder().root_certs(RootCerts::from(certificates)).build();
+        Some(Self { agent: plain().tls_config(tls).build().new_agent(), ..self })
     }
 
     /// The address.

@@ -35,7 +35,7 @@ pub struct AgentOrders {
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Save its state now, and go on.
-    Checkpoint,
+    Checkpoint {},
     /// Save its state and leave within so many seconds. A signal says the same.
     Stop {
         /// Seconds until it is ended.

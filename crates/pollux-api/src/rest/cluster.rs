@@ -54,6 +54,9 @@ pub struct DeviceShown {
 pub struct NodeEdit {
     /// `ready`, `cordoned` or `draining`.
     pub state: String,
+    /// One GPU of it alone, by its index; it can be `ready` or `cordoned`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<u32>,
 }
 
 /// A queue: what its jobs are entitled to and hold.

@@ -20,7 +20,7 @@ pub mod question;
 
 pub use access::{NewToken, Role, TokenMade, TokenShown};
 pub use agent::{AgentOrders, AgentReports, Order};
-pub use cluster::{EventShown, NodeEdit, NodeShown, QueueShown, RoundShown, ServiceShown};
+pub use cluster::{DeviceShown, EventShown, NodeEdit, NodeShown, QueueShown, RoundShown, ServiceShown};
 pub use job::{Attempt, JobEdits, JobList, JobShown, JobState, Submission, Submitted};
 pub use problem::Problem;
 pub use question::{Explained, WhatIf, WhatIfAnswer, WhatIfJob};

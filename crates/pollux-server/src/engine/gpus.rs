@@ -35,8 +35,10 @@ pub struct Reading {
     pub node: String,
     /// The GPU.
     pub index: u32,
-    /// Why nothing should be started on it; none if it is well.
+    /// What is wrong with it; none if it is well.
     pub trouble: Option<String>,
+    /// Whether the trouble is its own and lasting, so that nothing should be started on it.
+    pub is_sick: bool,
     /// The share of time in which it computed anything, in percent.
     pub busy_percent: Option<u32>,
     /// Memory in use.

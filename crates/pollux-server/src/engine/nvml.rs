@@ -82,7 +82,10 @@ impl NvmlGpus {
             }
             Err(error) => reading.trouble = Some(error.to_string()),
         }
-        reading.trouble = watch.trouble.get(&uuid).cloned().or(reading.trouble);
+        if let Some(trouble) = watch.trouble.get(&uuid) {
+            reading.trouble = Some(trouble.clone());
+            reading.is_sick = true;
+        }
         reading
     }
 }

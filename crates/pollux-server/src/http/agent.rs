@@ -66,16 +66,17 @@ pub(super) fn take(
     if training && phase == Phase::Starting {
         live.tell(Input::JobTraining(job, Generation(attempt)), Note::Nothing)?;
     }
-    Ok(orders(live, job))
+    Ok(orders(live, job, attempt))
 }
 
-fn orders(live: &Live, job: JobId) -> AgentOrders {
+fn orders(live: &mut Live, job: JobId, attempt: u32) -> AgentOrders {
     let is_leaving =
         live.now_of(job).is_none_or(|(phase, _)| matches!(phase, Phase::Stopping | Phase::Ended(_)));
     let stop = is_leaving.then(|| Order::Stop { grace_s: live.grace(job).as_secs_f64() });
+    let save = live.take_checkpoint(job, attempt).then_some(Order::Checkpoint {});
     AgentOrders {
         version: VERSION,
-        orders: stop.into_iter().collect(),
+        orders: save.into_iter().chain(stop).collect(),
         report_every_s: live.report_every_s(),
     }
 }
@@ -95,12 +96,12 @@ pub(super) async fn wait(
     caller: Caller,
     Query(wait): Query<Wait>,
 ) -> Result<Json<AgentOrders>, ApiError> {
-    let (job, _) = caller.job()?;
+    let (job, attempt) = caller.job()?;
     let secs = wait.timeout.filter(|secs| secs.is_finite()).unwrap_or(30.0).clamp(0.0, LONGEST_WAIT_S);
     let deadline = tokio::time::Instant::now() + Duration::from_secs_f64(secs);
     let mut events = app.service.watch();
     loop {
-        let told = app.service.ask(move |live| orders(live, job)).await?;
+        let told = app.service.ask(move |live| orders(live, job, attempt)).await?;
         if !told.orders.is_empty() {
             return Ok(Json(told));
         }

@@ -60,7 +60,19 @@ pub(super) async fn edit_node(
         .ask(move |live| {
             let unknown = || ApiError::NotFound { what: "node", name: name.clone(), hint: String::new() };
             let id = live.node(&name).ok_or_else(unknown)?;
-            live.tell(Input::NodeStateSet(id, state), Note::By { actor: caller.owner })?;
+            match (edit.gpu, state) {
+                (None, _) => live.tell(Input::NodeStateSet(id, state), Note::By { actor: caller.owner })?,
+                (Some(_), NodeState::Draining) => {
+                    let text = "a GPU can be cordoned, not drained; drain its node, or wait for who holds it";
+                    return Err(ApiError::Invalid(text.to_owned()));
+                }
+                (Some(gpu), state) => {
+                    let reason =
+                        (state == NodeState::Cordoned).then(|| format!("cordoned by {}", caller.owner));
+                    live.set_gpu(id, gpu, reason.as_deref(), &caller.owner)
+                        .map_err(|error| ApiError::Invalid(error.to_string()))?;
+                }
+            }
             show::nodes(live).into_iter().find(|node| node.name == name).map(Json).ok_or_else(unknown)
         })
         .await?

@@ -153,7 +153,7 @@ pub(super) async fn act(
     Path(job): Path<String>,
 ) -> Result<Json<JobShown>, ApiError> {
     let Some((job, verb)) = job.rsplit_once(':') else {
-        let hint = "; write /v1/jobs/JOB:pause, :resume or :cancel".to_owned();
+        let hint = "; write /v1/jobs/JOB:pause, :resume, :checkpoint or :cancel".to_owned();
         return Err(ApiError::NotFound { what: "action on", name: job, hint });
     };
     let job = job.to_owned();
@@ -163,8 +163,9 @@ pub(super) async fn act(
             change(&app, caller, job, None, edit).await.map(Json)
         }
         "cancel" => cancel(&app, caller, job).await.map(Json),
+        "checkpoint" => checkpoint(&app, caller, job).await.map(Json),
         _ => {
-            let hint = "; there are pause, resume and cancel".to_owned();
+            let hint = "; there are pause, resume, checkpoint and cancel".to_owned();
             Err(ApiError::NotFound { what: "action", name: verb.to_owned(), hint })
         }
     }
@@ -181,6 +182,12 @@ fn pause() {}
     responses((status = 200, body = JobShown), (status = 401, body = Problem), (status = 403, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem)))]
 #[expect(dead_code, reason = "describes a route for OpenAPI; `act` serves it")]
 fn resume() {}
+
+/// Asks a job to save its state and go on.
+#[utoipa::path(post, path = "/v1/jobs/{job}:checkpoint", tag = "jobs", params(("job" = String, Path, description = "name or number")),
+    responses((status = 200, body = JobShown), (status = 401, body = Problem), (status = 403, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem)))]
+#[expect(dead_code, reason = "describes a route for OpenAPI; `act` serves it")]
+fn saved() {}
 
 /// Cancels a job.
 #[utoipa::path(post, path = "/v1/jobs/{job}:cancel", tag = "jobs", params(("job" = String, Path, description = "name or number")),
@@ -203,6 +210,16 @@ async fn change(
                 return Err(ApiError::Stale);
             }
             live.tell(Input::JobEdited(id, edit), Note::By { actor: caller.owner })?;
+            show::job(live, id, Detail::All).ok_or_else(|| unknown(live, &job))
+        })
+        .await?
+}
+
+async fn checkpoint(app: &App, caller: Caller, job: String) -> Result<JobShown, ApiError> {
+    app.service
+        .ask(move |live| {
+            let id = owned(live, &caller, &job)?;
+            live.ask_checkpoint(id, &caller.owner).map_err(ApiError::Conflict)?;
             show::job(live, id, Detail::All).ok_or_else(|| unknown(live, &job))
         })
         .await?

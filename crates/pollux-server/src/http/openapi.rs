@@ -15,7 +15,7 @@ use super::{agent, cluster, jobs, stream, tokens};
 #[openapi(
     info(title = "Pollux", description = "A scheduler for shared GPU clusters that train deep-learning models."),
     paths(
-        jobs::list, jobs::submit, jobs::describe, jobs::edit, jobs::pause, jobs::resume, jobs::cancelled, jobs::explain,
+        jobs::list, jobs::submit, jobs::describe, jobs::edit, jobs::pause, jobs::resume, jobs::cancelled, jobs::saved, jobs::explain,
         stream::logs, stream::events, cluster::service, cluster::nodes, cluster::edit_node, cluster::queues,
         cluster::set_queue, cluster::remove_queue, cluster::rounds, cluster::round, cluster::events, cluster::history,
         cluster::what_if, agent::reports, agent::wait, tokens::list, tokens::create, tokens::revoke,

@@ -70,6 +70,26 @@ impl Live {
         self.scheduler.job(job).map(|view| (view.phase, view.generation))
     }
 
+    /// Has a job told to save its state when it next asks what to do. Says why not.
+    pub fn ask_checkpoint(&mut self, job: JobId, actor: &str) -> Result<(), String> {
+        let view =
+            self.scheduler.job(job).filter(|view| view.phase == Phase::Running && view.report.is_some());
+        let Some(view) = view else {
+            return Err("only a job that runs and reports can be asked to save its state".to_owned());
+        };
+        self.to_save.insert((job, view.generation));
+        let name = self.book.job(job).map_or_else(String::new, |entry| entry.name.clone());
+        let text = format!("{name} is asked to save its state");
+        let (at, actor) = (self.now(), actor.to_owned());
+        self.note(Event { at, actor, job: Some((job, name)), kind: "checkpoint", text });
+        Ok(())
+    }
+
+    /// Whether a start is to save its state; said once.
+    pub fn take_checkpoint(&mut self, job: JobId, attempt: u32) -> bool {
+        self.to_save.remove(&(job, Generation(attempt)))
+    }
+
     /// Names of queues by number.
     pub fn queues(&self) -> &BTreeMap<u32, String> {
         self.book.queues()

@@ -76,6 +76,9 @@ pub struct NodeEntry {
     pub gpus: u32,
     /// `ready`, `cordoned` or `draining`.
     pub state: String,
+    /// GPUs that nothing is started on: why, by index.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub out: BTreeMap<u32, String>,
 }
 
 impl Book {
@@ -124,13 +127,18 @@ impl Book {
             (Input::NodeJoined(id, spec), Note::Node { name }) => {
                 self.latest_node = self.latest_node.max(id.0);
                 let gpu_type = spec.gpu_type.name().to_owned();
-                let entry =
-                    NodeEntry { name: name.clone(), gpu_type, gpus: spec.gpus, state: "ready".to_owned() };
+                let (name, state) = (name.clone(), "ready".to_owned());
+                let entry = NodeEntry { name, gpu_type, gpus: spec.gpus, state, out: BTreeMap::new() };
                 self.nodes.insert(id.0, entry);
             }
             (Input::NodeStateSet(id, state), _) => {
                 if let Some(node) = self.nodes.get_mut(&id.0) {
                     super::show::state_word(*state).clone_into(&mut node.state);
+                }
+            }
+            (Input::NodeUsedByOthers(id, _), Note::Devices { out, .. }) => {
+                if let Some(node) = self.nodes.get_mut(&id.0) {
+                    node.out.clone_from(out);
                 }
             }
             (Input::NodeLost(id), _) => {

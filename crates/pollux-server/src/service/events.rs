@@ -70,9 +70,20 @@ pub(super) fn told(live: &Live, at: Timestamp, input: &Input, note: &Note, effec
         Input::NodeStateSet(id, state) => {
             Some(event("node", format!("{} is {}", node(*id), show::state_word(*state))))
         }
-        Input::NodeUsedByOthers(id, gpus) => {
-            Some(event("node", format!("{gpus} GPUs of {} cannot be used", node(*id))))
-        }
+        Input::NodeUsedByOthers(id, gpus) => Some(event(
+            "node",
+            match note {
+                Note::Devices { out, .. } if out.is_empty() => {
+                    format!("all GPUs of {} can be used again", node(*id))
+                }
+                Note::Devices { out, .. } => {
+                    let parts: Vec<String> =
+                        out.iter().map(|(index, why)| format!("GPU {index} ({why})")).collect();
+                    format!("nothing is started on {} of {}", parts.join(", "), node(*id))
+                }
+                _ => format!("{gpus} GPUs of {} cannot be used", node(*id)),
+            },
+        )),
         Input::NodeLost(_) => Some(event("node", "a node is gone".to_owned())),
         Input::GroupsSet(_) => Some(event("queues", "queues were set".to_owned())),
         Input::ShellRestarted => Some(event("service", "the service began".to_owned())),

@@ -9,6 +9,7 @@ use pollux_model::{AgentReport, JobId, Timestamp};
 use super::book::Book;
 use super::clock::Clock;
 use super::events::{self, Event};
+use super::health::Devices;
 use super::note::Note;
 use super::show;
 
@@ -26,11 +27,16 @@ pub struct Live {
     pub(super) draft: Draft,
     /// What is to be done once that is written.
     pub(super) asked: Vec<Effect>,
+    /// GPUs that the engine is to leave alone, or may use again, once that is written.
+    pub(super) slots: Vec<(String, u32, bool)>,
+    pub(super) devices: Devices,
     /// Wishes to be woken.
     wakes: BTreeSet<Timestamp>,
     /// Reports that are not journalled yet.
     reports: BTreeMap<JobId, AgentReport>,
     flushed: Timestamp,
+    /// Starts that are to save their state as soon as they ask what to do.
+    pub(super) to_save: BTreeSet<(JobId, Generation)>,
     /// Starts that are being ended because they did not begin to train in time.
     pub(super) overdue: BTreeSet<(JobId, Generation)>,
     pub(super) policy: String,
@@ -107,9 +113,12 @@ impl Live {
             seq,
             draft: Draft::default(),
             asked: Vec::new(),
+            slots: Vec::new(),
+            devices: Devices::default(),
             wakes: BTreeSet::new(),
             reports: BTreeMap::new(),
             flushed: Timestamp::ZERO,
+            to_save: BTreeSet::new(),
             overdue: BTreeSet::new(),
             policy,
             seeds: BTreeMap::new(),

@@ -23,6 +23,8 @@ pub(super) enum Order {
     Start(Box<RunRequest>),
     /// Ask a run to leave.
     Stop(RunId),
+    /// Leave a GPU alone, or use it again.
+    Health(String, u32, bool),
     /// Look for the runs that are expected, and end all others.
     LookAgain,
 }
@@ -54,6 +56,11 @@ impl Performer {
             // There are no pools here, and wishes to be woken are kept by the state.
             Effect::Size { .. } | Effect::Grow { .. } | Effect::Release { .. } | Effect::WakeAt(_) => {}
         }
+    }
+
+    /// Leaves a GPU alone, or lets it be used again.
+    pub(super) fn set_healthy(&self, node: String, index: u32, healthy: bool) {
+        self.order(Order::Health(node, index, healthy));
     }
 
     /// After the state was read anew: what became of all runs is asked again.
@@ -137,6 +144,7 @@ pub(super) async fn carry_orders(
                 // Gone or not: an event says so, or has.
                 let _ = engine.stop(run.job, run.generation).await;
             }
+            Order::Health(node, index, healthy) => engine.set_healthy(&node, index, healthy),
             Order::LookAgain => {
                 let expected = service.ask(|live| expected(live)).await.unwrap_or_default();
                 let tokens = tokens.clone();

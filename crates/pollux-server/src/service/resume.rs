@@ -144,7 +144,9 @@ impl Live {
     pub(super) fn reload(&mut self, store: &Store) -> Result<(), StoreError> {
         let config = *self.scheduler.config();
         let (policy, facts) = (self.policy.clone(), self.facts.clone());
+        let devices = std::mem::take(&mut self.devices);
         *self = resume(store)?.live(policy, facts);
+        self.devices = devices;
         // Plans that are on their way are of a state that is not.
         self.begin(config);
         Ok(())

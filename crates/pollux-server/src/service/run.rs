@@ -194,6 +194,10 @@ impl Loop {
                 Err(error) => return Err(error),
             }
         }
+        // First: what is started next must know.
+        for (node, index, healthy) in std::mem::take(&mut self.live.slots) {
+            self.performer.set_healthy(node, index, healthy);
+        }
         for effect in std::mem::take(&mut self.live.asked) {
             self.perform(effect);
         }

@@ -6,7 +6,7 @@ use pollux_api::rest::{
     Attempt, Explained, JobShown, JobState, NodeShown, QueueShown, RoundShown, ServiceShown,
 };
 use pollux_api::{Names, explain};
-use pollux_core::{CycleId, JobEdit, JobView, Outcome, Phase};
+use pollux_core::{CycleId, JobEdit, JobView, Outcome, Phase, StayReason};
 use pollux_model::{Allocation, JobId, Placement, Timestamp};
 use pollux_policy::{Decision, JobPlan, NodeState, Plan, Priority};
 
@@ -145,6 +145,13 @@ pub fn explained(live: &Live, id: JobId) -> Explained {
             names.job(id)
         ));
     }
+    if let Some(stay) = view.stay {
+        let why = match stay.why {
+            StayReason::MinRuntime => "its minimum run time is not over",
+            StayReason::ResizeBudget => "it was moved as often within an hour as its user allows",
+        };
+        told.text.push(format!("It is left where it is until {}: {why}.", rfc3339(stay.until)));
+    }
     if view.failures > 0 {
         told.text.push(format!("It has died {} times since it last made progress.", view.failures));
     }
@@ -180,11 +187,11 @@ pub fn nodes(live: &Live) -> Vec<NodeShown> {
         gpu_type: node.gpu_type.clone(),
         gpus: node.gpus,
         held: live.scheduler.held_on(id).unwrap_or(0),
-        unhealthy: 0,
+        unhealthy: u32::try_from(node.out.len()).unwrap_or(u32::MAX),
         state: node.state.clone(),
         jobs: jobs.remove(&id.0).unwrap_or_default(),
         is_emulated: live.facts.is_emulated,
-        devices: Vec::new(),
+        devices: live.devices_of(&node.name, &node.out),
     });
     shown.collect()
 }

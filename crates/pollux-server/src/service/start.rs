@@ -10,6 +10,7 @@ use pollux_model::GpuType;
 use pollux_policy::{AnyPolicy, Cadence};
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::health::Devices;
 use super::live::{Facts, Live};
 use super::note::Note;
 use super::perform::{Performer, carry_events, carry_orders, expected, reconcile};
@@ -17,7 +18,8 @@ use super::planner;
 use super::resume::resume;
 use super::run::{Service, prepare};
 use super::tokens::Tokens;
-use crate::engine::gpus::Node;
+use super::upkeep::{KeepRuns, remove_old_runs};
+use crate::engine::gpus::{Gpus, Node, NvmlGpus};
 use crate::engine::{EngineConfig, LocalEngine};
 use crate::store::{Store, StoreError};
 
@@ -31,16 +33,16 @@ pub struct Beginning {
     pub policy: (Arc<dyn AnyPolicy>, String),
     /// How the scheduler goes about its rounds.
     pub config: Config,
-    /// The nodes there are.
-    pub nodes: Vec<Node>,
-    /// Whether they are emulated.
-    pub is_emulated: bool,
+    /// The GPUs there are.
+    pub gpus: Gpus,
     /// How often agents may report.
     pub report_every: Duration,
     /// What starts a supervisor.
     pub supervisor: Vec<String>,
     /// The address jobs reach the service at.
     pub server: String,
+    /// How much of ended runs is kept.
+    pub keep: KeepRuns,
 }
 
 /// A service that runs.
@@ -57,7 +59,8 @@ pub struct Begun {
 
 /// Begins, on the current tokio runtime: nothing that was acknowledged before is lost, and nothing is done twice.
 pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
-    let Beginning { state_dir, mut store, policy: (policy, policy_name), config, nodes, .. } = beginning;
+    let Beginning { state_dir, mut store, policy: (policy, policy_name), config, .. } = beginning;
+    let nodes = beginning.gpus.nodes().to_vec();
     let runs = state_dir.join("runs");
     let at = |path: &PathBuf| {
         let path = path.clone();
@@ -65,13 +68,14 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
     };
     std::fs::create_dir_all(&runs).map_err(at(&runs))?;
     let facts = Facts {
-        is_emulated: beginning.is_emulated,
+        is_emulated: matches!(beginning.gpus, Gpus::Emulated(_)),
         cluster: shape(&nodes),
         report_every_s: beginning.report_every.as_secs_f64(),
         runs: runs.clone(),
         ..Facts::default()
     };
     let mut live = resume(&store)?.live(policy_name, facts);
+    live.devices = Devices::of(&nodes);
     let tokens = Tokens::load(&store)?;
     let administrator = tokens.administrator(&mut store, &state_dir.join("admin.token"))?;
     let runs_again = runs.clone();
@@ -83,6 +87,11 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
     };
     let (engine, events) = LocalEngine::new(engine);
     let engine = Arc::new(engine);
+    for (_, node) in live.book.nodes() {
+        for index in node.out.keys() {
+            engine.set_healthy(&node.name, *index, false);
+        }
+    }
     let asked = expected(&live);
     // Who does not know what runs must not start anything.
     let adopted = engine.adopt(&asked).await;
@@ -103,11 +112,28 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
     let (service, run) = prepare(live, store, performer);
     tokens.report_to(service.clone());
     tokio::spawn(carry_orders(engine, received, service.clone(), tokens.clone()));
+    tokio::spawn(remove_old_runs(runs_again, beginning.keep, service.clone()));
     tokio::spawn(carry_events(events, service.clone(), tokens.clone()));
     let io = |source| StoreError::Io { path: PathBuf::from("a thread"), source };
+    if let Gpus::Real(gpus) = beginning.gpus {
+        tokio::spawn(watch_devices(gpus, service.clone()));
+    }
     planner.answer_to(service.clone()).map_err(io)?;
     let thread = thread::Builder::new().name("scheduler".to_owned()).spawn(move || run.run()).map_err(io)?;
     Ok(Begun { service, tokens, administrator, thread })
+}
+
+/// How often GPUs are asked how they are.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// Asks the driver now and then.
+async fn watch_devices(gpus: Arc<NvmlGpus>, service: Service) {
+    loop {
+        let asked = Arc::clone(&gpus);
+        let Ok(readings) = tokio::task::spawn_blocking(move || asked.readings()).await else { return };
+        service.post(move |live| live.read_devices(readings));
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// A plan may take half the time between rounds.

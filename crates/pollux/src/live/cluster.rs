@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pollux_api::rest::{
-    NewToken, NodeEdit, NodeShown, QueueShown, Role, ServiceShown, TokenMade, TokenShown, WhatIf,
-    WhatIfAnswer, WhatIfJob,
+    DeviceShown, NewToken, NodeEdit, NodeShown, QueueShown, Role, ServiceShown, TokenMade, TokenShown,
+    WhatIf, WhatIfAnswer, WhatIfJob,
 };
 
 use super::args::{
@@ -16,6 +16,7 @@ use super::place::{client, part};
 use super::show;
 use super::submit::{in_this_folder, read};
 use crate::output::Output;
+use crate::text::table;
 
 pub(crate) fn status(args: &Shown) -> Result<Output, LiveFailure> {
     let service: ServiceShown = client(&args.at)?.get("/v1/service")?;
@@ -42,20 +43,60 @@ pub(crate) fn status(args: &Shown) -> Result<Output, LiveFailure> {
 }
 
 pub(crate) fn node(command: &NodeCommand) -> Result<Output, LiveFailure> {
-    let (args, state) = match command {
+    let (args, state, gpu) = match command {
         NodeCommand::List(shown) => {
             let nodes: Vec<NodeShown> = client(&shown.at)?.get("/v1/nodes")?;
             return nodes_shown(shown.output, &nodes);
         }
-        NodeCommand::Cordon(args) => (args, "cordoned"),
-        NodeCommand::Drain(args) => (args, "draining"),
-        NodeCommand::Open(args) => (args, "ready"),
+        NodeCommand::Describe(args) => return described(args),
+        NodeCommand::Cordon(args) => (&args.named, "cordoned", args.gpu),
+        NodeCommand::Drain(args) => (args, "draining", None),
+        NodeCommand::Open(args) => (&args.named, "ready", args.gpu),
     };
-    let edit = NodeEdit { state: state.to_owned() };
+    let edit = NodeEdit { state: state.to_owned(), gpu };
     let client = client(&args.shown.at)?;
     let node: NodeShown =
         client.send("PATCH", &format!("/v1/nodes/{}", part(&args.name)), &[], Some(&edit))?;
     nodes_shown(args.shown.output, &[node])
+}
+
+fn described(args: &NameArgs) -> Result<Output, LiveFailure> {
+    let nodes: Vec<NodeShown> = client(&args.shown.at)?.get("/v1/nodes")?;
+    let Some(node) = nodes.iter().find(|node| node.name == args.name) else {
+        let near = pollux_api::nearest(&args.name, nodes.iter().map(|node| node.name.as_str()));
+        return Err(LiveFailure::Failed {
+            text: format!("there is no node named `{}`", args.name),
+            hint: near.map(|near| format!("did you mean `{near}`?")),
+        });
+    };
+    show::one(args.shown.output, node, || {
+        let emulated = if node.is_emulated { ", emulated" } else { "" };
+        let mut text = format!(
+            "{} is {}: {} of {} {} held{emulated}\n",
+            node.name, node.state, node.held, node.gpus, node.gpu_type
+        );
+        for (job, gpus) in &node.jobs {
+            let _ = writeln!(text, "{job} holds {gpus}");
+        }
+        let dash = || "-".to_owned();
+        let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+        let row = |device: &DeviceShown| {
+            vec![
+                device.index.to_string(),
+                device.name.clone(),
+                device.utilisation.map_or_else(dash, |busy| format!("{:.0} %", 100.0 * busy)),
+                device.memory_used.map_or_else(dash, gib),
+                device.memory_total.map_or_else(dash, gib),
+                device.power_watts.map_or_else(dash, |watts| format!("{watts:.0} W")),
+                device.unhealthy.clone().unwrap_or_else(|| "well".to_owned()),
+            ]
+        };
+        if !node.devices.is_empty() {
+            let rows: Vec<Vec<String>> = node.devices.iter().map(row).collect();
+            text += &table(&["GPU", "NAME", "BUSY", "MEMORY USED", "OF", "POWER", "HEALTH"], &rows);
+        }
+        text
+    })
 }
 
 fn nodes_shown(form: Form, nodes: &[NodeShown]) -> Result<Output, LiveFailure> {

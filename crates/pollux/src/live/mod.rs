@@ -32,6 +32,7 @@ pub(crate) fn run(command: &LiveCommand) -> Result<Output, Failure> {
         LiveCommand::Cancel(args) => jobs::act(args, "cancel"),
         LiveCommand::Pause(args) => jobs::act(args, "pause"),
         LiveCommand::Resume(args) => jobs::act(args, "resume"),
+        LiveCommand::Checkpoint(args) => jobs::act(args, "checkpoint"),
         LiveCommand::Set(args) => jobs::set(args),
         LiveCommand::Explain { command } => jobs::explain(command),
         LiveCommand::Whatif(args) => cluster::what_if(args),

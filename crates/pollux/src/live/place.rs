@@ -46,7 +46,18 @@ pub(crate) fn client(at: &At) -> Result<Client, LiveFailure> {
         (None, Some(token)) => token,
         (None, None) => read_token(&state.join("admin.token"))?,
     };
-    Ok(Client::new(&server, &token))
+    let client = Client::new(&server, &token);
+    match &at.ca_file {
+        None => Ok(client),
+        Some(file) => {
+            let pem = std::fs::read(file).map_err(|error| LiveFailure::Failed {
+                text: format!("cannot read the certificates {}: {error}", file.display()),
+                hint: None,
+            })?;
+            let trusting = client.trusting(&pem);
+            trusting.ok_or_else(|| LiveFailure::failed(format!("{} holds no certificate", file.display())))
+        }
+    }
 }
 
 fn read_token(file: &Path) -> Result<String, LiveFailure> {

@@ -51,7 +51,18 @@ fn file(args: &SubmitArgs) -> Result<JobFile, LiveFailure> {
         queue: args.queue.clone(),
         priority: args.priority.clone(),
         adapts: args.adapts,
-        ..Flags::default()
+        types: args.types.clone(),
+        cpus: args.cpus.clone(),
+        memory: args.memory.clone(),
+        workdir: args.workdir.clone(),
+        env: args.env.clone(),
+        application: args.application.clone(),
+        min_runtime: args.min_runtime.clone(),
+        checkpoint: args.checkpoint.clone(),
+        grace: args.grace.clone(),
+        max_failures: args.max_failures.clone(),
+        array: args.array.clone(),
+        profile: args.profile.clone(),
     };
     let file = match &args.file {
         Some(path) => read(path)?.with_flags(&flags)?,

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use pollux_api::client::Client;
 use pollux_api::rest::JobList;
-use pollux_server::{Cluster, Settings, serve};
+use pollux_server::{Cluster, KeepRuns, LogForm, Settings, TlsSettings, serve};
 
-use super::args::{DownArgs, UpArgs};
+use super::args::{DownArgs, LogFormat, UpArgs};
 use super::failure::LiveFailure;
 use super::place::{self, running, state_folder};
 use crate::output::Output;
@@ -29,6 +29,10 @@ pub(crate) fn up(args: &UpArgs) -> Result<Output, LiveFailure> {
     if !(0.05..=3_600.0).contains(&args.report_every) {
         return Err(LiveFailure::usage("--report-every takes seconds from 0.05 to 3600"));
     }
+    if !(0.0..=36_500.0).contains(&args.keep_logs_days) || !(0.0..=1e9).contains(&args.keep_logs_gib) {
+        return Err(LiveFailure::usage("--keep-logs-days and --keep-logs-gib take numbers from 0"));
+    }
+    let tls = args.tls_listen.clone().zip(args.tls_cert.clone()).zip(args.tls_key.clone());
     let supervisor = std::env::current_exe()
         .map_err(|error| LiveFailure::failed(format!("cannot find myself: {error}")))?;
     let settings = Settings {
@@ -41,10 +45,25 @@ pub(crate) fn up(args: &UpArgs) -> Result<Output, LiveFailure> {
         seed: args.seed,
         history: args.history,
         supervisor: vec![supervisor.display().to_string(), "supervise".to_owned()],
+        tls: tls.map(|((listen, certificate), key)| TlsSettings { listen, certificate, key }),
+        insecure: args.insecure,
+        log: match args.log_format {
+            LogFormat::Text => LogForm::Text,
+            LogFormat::Json => LogForm::Json,
+        },
+        keep: KeepRuns {
+            longest: Duration::from_secs_f64(86_400.0 * args.keep_logs_days),
+            most_bytes: gib(args.keep_logs_gib),
+        },
     };
     serve(&settings, |said| crate::output::say(&format!("{said}\n")))
         .map_err(|error| LiveFailure::Failed { text: error.to_string(), hint: error.hint() })?;
     Ok(Output::default())
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be from 0 to 1e9")]
+fn gib(number: f64) -> u64 {
+    (number * f64::from(1 << 30)) as u64
 }
 
 /// Starts the same command again in the background, and waits until it answers.

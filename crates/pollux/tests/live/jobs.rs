@@ -1,127 +1,11 @@
-//! The live scheduler through its command: real processes on an emulated cluster, kills, tokens, wrong inputs.
+//! Jobs and those who submit them: growth, kills, tokens, wrong inputs.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A scheduler of its own, in its own folder.
-struct Scheduler {
-    folder: tempfile::TempDir,
-    shape: &'static str,
-}
-
-impl Scheduler {
-    fn up(shape: &'static str) -> Self {
-        let scheduler = Self { folder: tempfile::tempdir().unwrap(), shape };
-        scheduler.start();
-        scheduler
-    }
-
-    fn start(&self) {
-        let args = [
-            "up",
-            "--emulate",
-            self.shape,
-            "--round",
-            "0.5",
-            "--report-every",
-            "0.2",
-            "--listen",
-            "127.0.0.1:0",
-        ];
-        let output = self.command().args(args).arg("--detach").output().unwrap();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pollux"));
-        command
-            .env("POLLUX_STATE", self.folder.path())
-            .env_remove("POLLUX_SERVER")
-            .env_remove("POLLUX_TOKEN");
-        command.env_remove("POLLUX_TOKEN_FILE").env_remove("POLLUX_OUTPUT").current_dir(self.folder.path());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command().args(args).output().unwrap()
-    }
-
-    /// What a command prints that succeeds.
-    #[track_caller]
-    fn ok(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    #[track_caller]
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(&[args, &["-o", "json"]].concat())).unwrap()
-    }
-
-    /// A command fails with this code, and says so much.
-    #[track_caller]
-    fn check_refused(&self, args: &[&str], code: i32, says: &str) {
-        let output = self.run(args);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-        assert!(said.contains(says), "{args:?}: {said}");
-    }
-
-    fn pid(&self) -> i32 {
-        let running = fs::read_to_string(self.folder.path().join("server.json")).unwrap();
-        let running: Value = serde_json::from_str(&running).unwrap();
-        i32::try_from(running["pid"].as_i64().unwrap()).unwrap()
-    }
-
-    fn kill(&self) {
-        let status = Command::new("kill").args(["-9", &self.pid().to_string()]).status().unwrap();
-        assert!(status.success());
-    }
-
-    fn file(&self, name: &str, contents: &str) -> String {
-        let path = self.folder.path().join(name);
-        fs::write(&path, contents).unwrap();
-        path.display().to_string()
-    }
-}
-
-impl Drop for Scheduler {
-    fn drop(&mut self) {
-        self.run(&["down", "--cancel-jobs"]);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The worker, which Cargo puts beside the command; made here if only this test is.
-fn trainer() -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_pollux")).with_file_name("pollux-trainer");
-    if !path.exists() {
-        let built =
-            Command::new(env!("CARGO")).args(["build", "--locked", "--package", "pollux-trainer"]).status();
-        assert!(built.unwrap().success());
-    }
-    path
-}
-
-/// A worker's job file: so many steps, on so many GPUs, paced by the example's profile.
-fn digits(steps: u32, gpus: &str) -> String {
-    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/profiles/digits.json");
-    format!(
-        "name: digits\ncommand: [{}, --steps-at-initial, '{steps}']\nresources: {{gpus: {gpus}}}\n\
-         training: {{application: digits, batch: {{mode: adaptive, initial: 32, max: 512, per_gpu: [8, 128]}}}}\n\
-         checkpoint: {{grace: 20s}}\nemulate: {{profile: {}}}\n",
-        trainer().display(),
-        profile.display()
-    )
-}
+use crate::scheduler::{Scheduler, digits, text, until};
 
 #[test]
 fn a_plain_command_runs_and_its_output_is_kept() {
@@ -230,18 +114,6 @@ fn users_pause_resume_set_and_cancel() {
     until(&scheduler, "rigid", |job| job["state"] == "cancelled");
 }
 
-#[track_caller]
-fn until(scheduler: &Scheduler, job: &str, is_so: impl Fn(&Value) -> bool) {
-    for _ in 0..600 {
-        let shown = scheduler.json(&["describe", job]);
-        if is_so(&shown) {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    panic!("{job} never came so far: {}", scheduler.ok(&["describe", job]));
-}
-
 fn with_token<'a>(args: &[&'a str], file: &'a str) -> Vec<&'a str> {
     [args, &["--token-file", file]].concat()
 }
@@ -345,6 +217,9 @@ fn what_if_and_queues_and_nodes() {
     assert_eq!((&answer["jobs"][0]["name"], &answer["jobs"][0]["gpus_now"]), (&"one".into(), &1.into()));
     assert_eq!(scheduler.json(&["node", "cordon", "node-1"])[0]["state"], "cordoned");
     scheduler.check_refused(&["node", "cordon", "node-9"], 3, "there is no node `node-9`");
+    // Also after a restart.
+    scheduler.kill();
+    scheduler.start();
     assert_eq!(scheduler.json(&["queue", "list"])[0]["held"], 1);
     scheduler.check_refused(&["queue", "remove", "vision"], 4, "group");
 }
