@@ -1,7 +1,7 @@
 //! The task runner: what cargo alone cannot say, as `cargo xtask TASK`.
 //!
 //! This file reads the command line; [`tasks`] says what each task does, [`mod@bench`] runs the benchmarks, [`osdi21`]
-//! makes the table that the artifact's job model needs, and [`tidy`] holds the invariants of the repository that no
+//! makes the table that the artifact's job model needs, [`soak`] kills a live scheduler over and over, and [`tidy`] holds the invariants of the repository that no
 //! compiler checks.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
@@ -12,6 +12,7 @@ mod metadata;
 mod osdi21;
 mod python;
 mod shell;
+mod soak;
 mod tasks;
 mod tidy;
 
@@ -33,6 +34,10 @@ const HELP: &[(&str, &str)] = &[
         "Run one benchmark or all of them, shorter or longer; prepares Python where one compares with it",
     ),
     ("osdi21-table", "Bake the table the OSDI'21 job model interpolates with; prepares Python and SciPy"),
+    (
+        "soak [--minutes N]",
+        "Kill a live scheduler, its supervisors and its workers at random, for an hour or so many minutes",
+    ),
     ("help", "Show this list"),
 ];
 
@@ -53,6 +58,9 @@ enum Task {
         length: bench::Length,
     },
     Osdi21Table,
+    Soak {
+        minutes: u64,
+    },
     Help,
 }
 
@@ -83,6 +91,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::TestAll { rest } => tasks::test_all(rest),
         Task::Bench { name, length } => bench::run(name.as_deref(), length),
         Task::Osdi21Table => tasks::osdi21_table(),
+        Task::Soak { minutes } => soak::run(minutes),
         Task::Help => {
             print!("{}", help());
             Ok(())
@@ -114,6 +123,17 @@ fn parse(args: &[String]) -> Result<Task, String> {
             (Task::Bench { name, length }, &["--quick", "--full"][..], 1)
         }
         "osdi21-table" => (Task::Osdi21Table, &[][..], 0),
+        "soak" => {
+            let minutes = match (flags.contains(&"--minutes"), values.first()) {
+                (false, None) => soak::USUAL_MINUTES,
+                (true, Some(value)) => {
+                    value.parse().map_err(|_| format!("`--minutes` takes a whole number, not `{value}`"))?
+                }
+                (true, None) => return Err("`--minutes` takes a whole number".to_owned()),
+                (false, Some(_)) => return Err("`soak` takes its time as `--minutes N`".to_owned()),
+            };
+            (Task::Soak { minutes }, &["--minutes"][..], 1)
+        }
         "help" | "--help" | "-h" => (Task::Help, &[][..], 0),
         unknown => return Err(format!("no task named `{unknown}`; the tasks are {}", task_names())),
     };
@@ -169,6 +189,8 @@ mod tests {
         assert_eq!(parse_line("bench --quick fit"), Ok(fit));
         let published = Task::Bench { name: Some("published".to_owned()), length: Length::Full };
         assert_eq!(parse_line("bench published --full"), Ok(published));
+        assert_eq!(parse_line("soak"), Ok(Task::Soak { minutes: 60 }));
+        assert_eq!(parse_line("soak --minutes 5"), Ok(Task::Soak { minutes: 5 }));
     }
 
     #[test]
@@ -176,7 +198,8 @@ mod tests {
         let message = parse_line("deploy").unwrap_err();
         assert_eq!(
             message,
-            "no task named `deploy`; the tasks are demo, check, tidy, test, test-all, bench, osdi21-table, help"
+            "no task named `deploy`; the tasks are demo, check, tidy, test, test-all, bench, osdi21-table, soak, \
+             help"
         );
         assert!(parse_line("").unwrap_err().contains("the tasks are demo"));
     }
@@ -186,6 +209,8 @@ mod tests {
         assert!(parse_line("test --rest").unwrap_err().contains("`--rest`"));
         assert!(parse_line("bench fit best_batch").unwrap_err().contains("`best_batch`"));
         assert!(parse_line("bench --quick --full").unwrap_err().contains("not both"));
+        assert!(parse_line("soak 5").unwrap_err().contains("--minutes N"));
+        assert!(parse_line("soak --minutes x").unwrap_err().contains("`x`"));
         assert!(parse_line("demo now").unwrap_err().contains("`now`"));
     }
 }

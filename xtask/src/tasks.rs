@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::{bench, browser, osdi21, shell, tidy};
+use crate::{bench, browser, osdi21, shell, soak, tidy};
 
 /// Where the demo leaves its files, relative to the root.
 const DEMO_DIR: &str = "target/demo";
@@ -103,6 +103,7 @@ pub(crate) fn test_all(rest: bool) -> Result<()> {
     }
     bench::run(None, bench::Length::Quick)?;
     browser::check()?;
+    soak::many_kills()?;
     if let Some(data) = &data {
         // What needs the table, which `test` did not have in a fresh clone. Of the workspace, so that nothing is built anew.
         let mut tests = vec!["test", "--workspace", "--locked"];

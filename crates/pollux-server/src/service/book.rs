@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pollux_api::Names;
 use pollux_core::{Effect, Input};
-use pollux_model::{JobId, NodeId, Timestamp};
+use pollux_model::{Allocation, JobId, NodeId, Timestamp};
 use pollux_policy::GroupId;
 use serde::{Deserialize, Serialize};
 
@@ -263,6 +263,16 @@ impl Book {
             nodes: self.nodes().map(|(id, node)| (id, node.name.clone())).collect(),
             groups: self.queues.iter().map(|(id, name)| (GroupId(*id), name.clone())).collect(),
             jobs: self.jobs().map(|(id, entry)| (id, entry.name.clone())).collect(),
+        }
+    }
+
+    /// The names that sentences about one job want: lists have a sentence for each of many.
+    pub fn names_about(&self, job: JobId, allocation: &Allocation) -> Names {
+        let node = |id| self.node(id).map(|node| (id, node.name.clone()));
+        Names {
+            nodes: allocation.iter().filter_map(|(id, _)| node(id)).collect(),
+            groups: self.queues.iter().map(|(id, name)| (GroupId(*id), name.clone())).collect(),
+            jobs: self.job(job).map(|entry| (job, entry.name.clone())).into_iter().collect(),
         }
     }
 }

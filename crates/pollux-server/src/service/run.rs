@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pollux_api::rest::EventShown;
 use pollux_core::Effect;
@@ -152,6 +152,7 @@ impl Loop {
     pub(super) fn run(mut self) -> Result<(), StoreError> {
         let mut next = self.live.wake();
         self.commit(Vec::new())?;
+        let mut looked = Instant::now();
         loop {
             let sleep = next.map_or(LONGEST_SLEEP, |at| until(self.live.now(), at).min(LONGEST_SLEEP));
             let first = match self.messages.recv_timeout(sleep) {
@@ -170,7 +171,11 @@ impl Loop {
                 }
             }
             next = self.live.wake();
-            self.performer.end_overdue(&mut self.live);
+            // All jobs are looked at, so not with every question.
+            if looked.elapsed() >= LONGEST_SLEEP {
+                looked = Instant::now();
+                self.performer.end_overdue(&mut self.live);
+            }
             self.commit(deliveries)?;
             if is_over {
                 return self.end();

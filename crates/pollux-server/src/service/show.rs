@@ -122,8 +122,10 @@ fn reason(live: &Live, id: JobId, entry: &Entry, view: JobView<'_>) -> String {
 
 /// Why a job holds what it holds.
 pub fn explained(live: &Live, id: JobId) -> Explained {
-    let names = live.book.names();
-    let Some(view) = live.scheduler.job(id) else { return Explained::nothing(&names.job(id)) };
+    let Some(view) = live.scheduler.job(id) else { return Explained::nothing(&live.book.names().job(id)) };
+    let nothing = Allocation::none();
+    let decided = view.explanation.map_or(&nothing, |explanation| &explanation.allocation);
+    let names = live.book.names_about(id, decided);
     let mut told = Explained::nothing(&names.job(id));
     if let Some(explanation) = view.explanation {
         let plan = JobPlan {
