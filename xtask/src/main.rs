@@ -21,7 +21,10 @@ use std::process::ExitCode;
 
 /// What `cargo xtask help` shows: usage and purpose of every task.
 const HELP: &[(&str, &str)] = &[
-    ("demo", "Simulate the example workload under several schedulers and tell the story of one job"),
+    (
+        "demo [--simulated]",
+        "Real jobs on an emulated cluster under Pollux and FIFO; or a simulated cluster under six schedulers",
+    ),
     ("check", "Formatting, lints, documentation and `tidy`, all without running a test"),
     ("tidy", "Invariants cargo cannot express: crate edges, the pure ring, files, links"),
     ("test", "`check`, then every test; needs nothing but Rust"),
@@ -44,7 +47,10 @@ const HELP: &[(&str, &str)] = &[
 /// One invocation, read from the command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
-    Demo,
+    /// Only simulated, if asked for.
+    Demo {
+        simulated: bool,
+    },
     Check,
     Tidy,
     Test,
@@ -84,7 +90,7 @@ fn main() -> ExitCode {
 
 fn run(task: Task) -> anyhow::Result<()> {
     match task {
-        Task::Demo => tasks::demo(),
+        Task::Demo { simulated } => tasks::demo(simulated),
         Task::Check => tasks::check(),
         Task::Tidy => tidy::run(),
         Task::Test => tasks::test(),
@@ -107,7 +113,7 @@ fn parse(args: &[String]) -> Result<Task, String> {
     let (flags, values): (Vec<&str>, Vec<&str>) =
         rest.iter().map(String::as_str).partition(|arg| arg.starts_with('-'));
     let (task, known_flags, n_values) = match name.as_str() {
-        "demo" => (Task::Demo, &[][..], 0),
+        "demo" => (Task::Demo { simulated: flags.contains(&"--simulated") }, &["--simulated"][..], 0),
         "check" => (Task::Check, &[][..], 0),
         "tidy" => (Task::Tidy, &[][..], 0),
         "test" => (Task::Test, &[][..], 0),
@@ -182,6 +188,8 @@ mod tests {
 
     #[test]
     fn flags_and_names_reach_the_task() {
+        assert_eq!(parse_line("demo"), Ok(Task::Demo { simulated: false }));
+        assert_eq!(parse_line("demo --simulated"), Ok(Task::Demo { simulated: true }));
         assert_eq!(parse_line("test-all"), Ok(Task::TestAll { rest: false }));
         assert_eq!(parse_line("test-all --rest"), Ok(Task::TestAll { rest: true }));
         assert_eq!(parse_line("bench"), Ok(Task::Bench { name: None, length: Length::Usual }));

@@ -19,9 +19,14 @@ const DATA_DIR: &str = "../shared/data";
 /// Tests that compare with the authors' simulator where its table is there.
 const WITH_TABLE: [&str; 4] = ["osdi21*", "philly", "determinism", "sim"];
 
-/// Builds `pollux` and shows its main job: the shipped workload under several schedulers, and the story of one job.
-pub(crate) fn demo() -> Result<()> {
-    shell::run(shell::cargo().args(["build", "--release", "--locked", "--package", "pollux"]))?;
+/// Builds `pollux` and its worker, and shows real jobs under Pollux and under FIFO; or, simulated, the shipped workload
+/// under several schedulers and the story of one job.
+pub(crate) fn demo(simulated: bool) -> Result<()> {
+    let packages = ["--package", "pollux", "--package", "pollux-trainer"];
+    shell::run(shell::cargo().args(["build", "--release", "--locked"]).args(packages))?;
+    if !simulated {
+        return pollux(&["demo"]);
+    }
     pollux(&[
         "sim",
         "run",

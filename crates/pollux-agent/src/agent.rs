@@ -1,6 +1,7 @@
 //! The agent: one job's brain, as a state machine.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use pollux_model::fit::{Fit, FitRequest, History, fit};
 use pollux_model::{
@@ -90,6 +91,12 @@ impl Agent {
     pub fn restore(config: AgentConfig, state: AgentState) -> Result<Self, InvalidState> {
         state.validate()?;
         Ok(Self { config, state })
+    }
+
+    /// The same agent, which reports this often.
+    pub fn reporting(mut self, every: Duration) -> Self {
+        self.config.settings.report_interval = every;
+        self
     }
 
     /// Everything to be saved with a checkpoint.

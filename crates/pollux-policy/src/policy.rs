@@ -88,6 +88,14 @@ pub struct Cadence {
     pub on_events: Option<Duration>,
 }
 
+impl Cadence {
+    /// The same with another time between plans, if one is given. Whoever asks for quick rounds wants quick answers:
+    /// events wait no longer than that.
+    pub fn with_round(self, every: Option<Duration>) -> Self {
+        every.map_or(self, |every| Self { every, on_events: self.on_events.map(|apart| apart.min(every)) })
+    }
+}
+
 /// The seed of one plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seed(pub u64);

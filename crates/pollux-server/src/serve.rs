@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::serve::Listener as _;
 use pollux_api::parse_policy;
 use pollux_core::Config;
-use pollux_policy::{AnyPolicy, Cadence, Seed};
+use pollux_policy::{AnyPolicy, Seed};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -149,12 +149,7 @@ pub fn serve(settings: &Settings, say: fn(&str)) -> Result<(), ServeError> {
     let mut store = Store::open(&state.join("pollux.db"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(io(Path::new("the runtime")))?;
-    let cadence = policy.cadence();
-    let cadence = settings.round.map_or(cadence, |every| Cadence {
-        every,
-        // Whoever asks for quick rounds wants quick answers.
-        on_events: cadence.on_events.map(|apart| apart.min(every)),
-    });
+    let cadence = policy.cadence().with_round(settings.round);
     let config =
         Config { cadence, seed: Seed(settings.seed), history: settings.history, ..Config::default() };
     runtime.block_on(async {

@@ -7,6 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use pollux_model::fit::ComputeChoice;
 use pollux_model::{BatchLimits, NoiseScale};
 
+use crate::demo::DemoArgs;
 use crate::live::args::LiveCommand;
 use crate::sim::args::SimCommand;
 use crate::span::Span;
@@ -33,6 +34,13 @@ Example:
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// See it work: real jobs on an emulated cluster, under Pollux and under FIFO
+    ///
+    /// Starts a scheduler of its own on 8 made-up GPUs, submits real training jobs one after the other, and shows them
+    /// grow, shrink and change their batch; then the same jobs with what their users ask for, first come first served. Ends
+    /// with completion times side by side and the reason for one decision. Takes about three minutes; leaves nothing running.
+    #[command(after_help = DEMO_EXAMPLE)]
+    Demo(DemoArgs),
     #[command(flatten)]
     Live(LiveCommand),
     /// Fit step-time models and read goodput off them
@@ -98,6 +106,12 @@ pub(crate) struct ManArgs {
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }
+
+const DEMO_EXAMPLE: &str = "\
+Example:
+  pollux demo
+  pollux demo --quick
+  pollux demo --out demo | tee demo.txt";
 
 const SIM_EXAMPLE: &str = "\
 Example:

@@ -30,6 +30,8 @@ pub(crate) mod exit {
     pub(crate) const UNREACHABLE: u8 = 5;
     /// What was waited for did not come in time.
     pub(crate) const TIMED_OUT: u8 = 124;
+    /// Ctrl-C.
+    pub(crate) const INTERRUPTED: u8 = 130;
 }
 
 /// Why a command failed.

@@ -1,6 +1,7 @@
 //! The `pollux` command: data on standard output, all else on standard error.
 
 mod cli;
+mod demo;
 mod failure;
 mod live;
 mod manual;
@@ -57,6 +58,7 @@ fn run(command: &Command) -> Result<Output, Failure> {
         Command::Sim { command: SimCommand::Workload(args) } => sim::workload::run(args),
         Command::Sim { command: SimCommand::Profile(args) } => sim::profile::run(args),
         Command::Live(command) => live::run(command),
+        Command::Demo(args) => demo::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Policy { command: PolicyCommand::List(args) } => Ok(policy::list(args)),
         Command::Completion(args) => Ok(manual::completion(args)),

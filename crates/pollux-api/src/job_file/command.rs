@@ -208,6 +208,7 @@ fn set_gpus(file: &mut Value, text: &str) -> Result<(), JobFileError> {
     };
     set(file, "resources.gpus.min", json!(min));
     set(file, "resources.gpus.max", json!(max));
+    set(file, "resources.gpus.request", Value::Null);
     Ok(())
 }
 

@@ -93,6 +93,8 @@ pub struct Gpus {
     pub min: u32,
     /// Most; no limit if none.
     pub max: Option<u32>,
+    /// What a scheduler that sizes no jobs is to give it, from `min` to `max`.
+    pub request: Option<u32>,
     /// Their types; any if empty.
     pub types: BTreeSet<String>,
 }
@@ -206,7 +208,7 @@ pub struct Emulate {
 
 impl Default for Gpus {
     fn default() -> Self {
-        Self { min: 1, max: None, types: BTreeSet::new() }
+        Self { min: 1, max: None, request: None, types: BTreeSet::new() }
     }
 }
 

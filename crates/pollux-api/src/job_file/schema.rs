@@ -136,6 +136,9 @@ struct GpuTable {
     /// Most; no limit if absent.
     #[schemars(range(min = 1, max = 65536))]
     max: Option<u32>,
+    /// What a scheduler that sizes no jobs is to give it, from `min` to `max`.
+    #[schemars(range(min = 1, max = 65536))]
+    request: Option<u32>,
     /// Types it may use, or the only one; any if absent.
     types: Option<Types>,
 }

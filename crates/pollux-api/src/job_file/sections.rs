@@ -23,7 +23,7 @@ const MOST_SAMPLES: i128 = 1 << 40;
 const MOST_MEMBERS: usize = 10_000;
 
 pub(super) const RESOURCES: &[&str] = &["gpus", "per_gpu"];
-pub(super) const GPUS: &[&str] = &["min", "max", "types"];
+pub(super) const GPUS: &[&str] = &["min", "max", "request", "types"];
 pub(super) const PER_GPU: &[&str] = &["cpus", "memory"];
 pub(super) const TRAINING: &[&str] = &["application", "batch", "lr", "accumulation", "work"];
 pub(super) const BATCH: &[&str] = &["mode", "initial", "max", "per_gpu"];
@@ -58,39 +58,43 @@ pub(super) fn resources(field: Field) -> Result<Resources, Wrong> {
 /// A table, a range such as `1..16`, or a number: exactly so many.
 pub(super) fn gpus(field: Field) -> Result<Gpus, Wrong> {
     let at = field.at();
-    let (fields, min, max, types) = match &field.node.value {
+    let (fields, gpus) = match &field.node.value {
         Tree::Table(_) => {
             let mut fields = field.fields(GPUS)?;
             let min = fields.read("min", count)?.unwrap_or(1);
             let max = fields.read("max", count)?;
+            let request = fields.read("request", count)?;
             let types = fields.read("types", types)?.unwrap_or_default();
-            (fields, min, max, types)
+            (fields, Gpus { min, max, request, types })
         }
         Tree::Text(text) => {
             let known = |number: u32| (1..=MOST_GPUS).contains(&number);
             let range = units::range(text).filter(|(min, max)| known(*min) && max.is_none_or(known));
             let expected = format!("GPUs such as `4`, `1..16` or `2..`, from 1 to {MOST_GPUS}");
             let (min, max) = range.ok_or_else(|| field.is_not(expected))?;
-            (Fields::empty(field.path, at), min, max, BTreeSet::new())
+            (Fields::empty(field.path, at), Gpus { min, max, ..Gpus::default() })
         }
         Tree::Whole(_) | Tree::Real(_) => {
             let path = field.path.clone();
             let exactly = count(field)?;
-            (Fields::empty(path, at), exactly, Some(exactly), BTreeSet::new())
+            (Fields::empty(path, at), Gpus { min: exactly, max: Some(exactly), ..Gpus::default() })
         }
         _ => {
-            return Err(
-                field.is_not("a number of GPUs, a range such as `1..16`, or a table of min, max, types")
-            );
+            return Err(field.is_not(
+                "a number of GPUs, a range such as `1..16`, or a table of min, max, request, types",
+            ));
         }
     };
-    match max {
-        Some(max) if max < min => {
-            let message = format!("at least {min} GPUs but at most {max}; make `max` {min} or more");
-            Err(fields.conflict("", message))
-        }
-        _ => Ok(Gpus { min, max, types }),
+    let (min, max) = (gpus.min, gpus.max.unwrap_or(MOST_GPUS));
+    if max < min {
+        let message = format!("at least {min} GPUs but at most {max}; make `max` {min} or more");
+        return Err(fields.conflict("", message));
     }
+    if let Some(request) = gpus.request.filter(|request| !(min..=max).contains(request)) {
+        let message = format!("{request} GPUs are not {min} to {max}, which `min` and `max` allow");
+        return Err(fields.conflict("request", message));
+    }
+    Ok(gpus)
 }
 
 fn count(field: Field) -> Result<u32, Wrong> {

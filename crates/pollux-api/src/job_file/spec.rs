@@ -18,6 +18,8 @@ impl JobFile {
     /// ```
     pub fn to_spec(&self) -> JobSpec {
         let gpus = &self.resources.gpus;
+        // Exactly so many is a request too.
+        let request = gpus.request.or(gpus.max.filter(|max| *max == gpus.min));
         let training = self.training.as_ref();
         JobSpec {
             application: training.and_then(|training| training.application.as_deref()).map(Into::into),
@@ -27,7 +29,7 @@ impl JobFile {
             min_gpus: gpus.min,
             max_gpus: gpus.max,
             types: gpus.types.iter().map(|name| GpuType::new(name)).collect(),
-            request: (gpus.max == Some(gpus.min)).then_some(Request { gpus: gpus.min }),
+            request: request.map(|gpus| Request { gpus }),
             adapts: self.adapts,
             preemptible: self.elastic.preemptible,
             min_runtime: self.elastic.min_runtime,

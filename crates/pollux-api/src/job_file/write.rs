@@ -22,7 +22,7 @@ impl JobFile {
             "workdir": self.workdir,
             "env": self.env,
             "resources": {
-                "gpus": some(json!({"min": gpus.min, "max": gpus.max, "types": gpus.types})),
+                "gpus": some(json!({"min": gpus.min, "max": gpus.max, "request": gpus.request, "types": gpus.types})),
                 "per_gpu": some(json!({"cpus": per_gpu.cpus, "memory": per_gpu.memory.map(units::write_size)})),
             },
             "training": self.training.as_ref().map(training),

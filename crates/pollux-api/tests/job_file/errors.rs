@@ -91,6 +91,10 @@ fn values_out_of_their_limits_are_refused() {
         "3:19: `resources.gpus`: at least 4 GPUs but at most 2; make `max` 4 or more",
     );
     check(
+        "resources: {gpus: {min: 2, max: 4, request: 5}}\n",
+        "3:19: `resources.gpus.request`: 5 GPUs are not 2 to 4, which `min` and `max` allow",
+    );
+    check(
         "resources: {per_gpu: {cpus: 0}}\n",
         "3:29: `resources.per_gpu.cpus`: `0` is not a number above 0 and at most 1024",
     );

@@ -27,11 +27,10 @@ fn env() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 fn resources() -> impl Strategy<Value = Resources> {
-    let gpus = (1_u32..=65_536, option::of(0_u32..100), btree_set("[a-z0-9]{1,8}", 0..3));
-    let gpus = gpus.prop_map(|(min, more, types)| Gpus {
-        min,
-        max: more.map(|more| (min + more).min(65_536)),
-        types,
+    let gpus = (1_u32..=65_536, option::of(0_u32..100), any::<bool>(), btree_set("[a-z0-9]{1,8}", 0..3));
+    let gpus = gpus.prop_map(|(min, more, asks, types)| {
+        let max = more.map(|more| (min + more).min(65_536));
+        Gpus { min, max, request: max.filter(|_| asks), types }
     });
     let per_gpu = (option::of(1e-3..1024.0_f64), option::of(1_u64 << 20..=1 << 50));
     let per_gpu = per_gpu.prop_map(|(cpus, memory)| PerGpu { cpus, memory });

@@ -46,6 +46,8 @@ fn a_number_of_gpus_is_a_request() {
     assert_eq!((spec.min_gpus, spec.max_gpus, spec.request), (4, Some(4), Some(Request { gpus: 4 })));
     let adapting = job(&with("adapts: true\nresources: {gpus: 1..4}\n")).to_spec();
     assert_eq!((adapting.request, adapting.adapts), (None, true));
+    let asking = job(&with("adapts: true\nresources: {gpus: {max: 4, request: 2}}\n")).to_spec();
+    assert_eq!((asking.min_gpus, asking.max_gpus, asking.request), (1, Some(4), Some(Request { gpus: 2 })));
 }
 
 #[test]

@@ -160,6 +160,15 @@ impl SimJob {
         Self { blind, ..self }
     }
 
+    /// The same job, whose agent reports this often.
+    pub(super) fn reporting(mut self, every: Option<Duration>) -> Self {
+        if let Some(every) = every {
+            self.settings.report_interval = every;
+            self.agent = self.agent.reporting(every);
+        }
+        self
+    }
+
     /// The batch on these GPUs: what the agent decides, or the largest they hold.
     fn decide(&mut self, gpu_type: &GpuType, placement: Placement) -> Option<BatchPlan> {
         let decided = self.agent.decide(gpu_type, placement)?.plan;

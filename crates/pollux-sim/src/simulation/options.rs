@@ -19,6 +19,8 @@ pub struct Options {
     pub cloud: Option<Cloud>,
     /// Time between rounds; the policy's own if none.
     pub round: Option<Duration>,
+    /// Time between the reports of an agent; the agent's own if none.
+    pub report_every: Option<Duration>,
     /// What a restart costs.
     pub restart: RestartCost,
     /// The part of its speed that a distributed job loses beside another on one of its nodes: from 0 to less than 1.
@@ -49,6 +51,7 @@ impl Default for Options {
             cluster: ClusterShape::default(),
             cloud: None,
             round: None,
+            report_every: None,
             restart: RestartCost::default(),
             interference: 0.0,
             noise: 0.0,

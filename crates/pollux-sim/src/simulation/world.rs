@@ -131,8 +131,7 @@ impl<'a> World<'a> {
         for (index, member) in members.iter_mut().enumerate() {
             member.starts = Starts::new(options, index);
         }
-        let mut cadence = policy.cadence();
-        cadence.every = options.round.unwrap_or(cadence.every);
+        let cadence = policy.cadence().with_round(options.round);
         let default_cost = match options.restart {
             RestartCost::Fixed(cost) => cost,
             RestartCost::PerApplication => Duration::from_secs(30),
@@ -315,6 +314,7 @@ impl<'a> World<'a> {
             let noise = (noise > 0.0).then(chance);
             let scale = member.submission.work_scale();
             let job = SimJob::new(member.profile.clone(), scale, member.limits, prior, noise);
+            let job = job.reporting(self.options.report_every);
             let job =
                 job.with_network(rented::network(self.options)).with_blind_batch(self.options.blind_batch);
             member.job = Some(trouble::saving(job, &self.options.faults));

@@ -24,6 +24,8 @@ pub(crate) enum LiveFailure {
     Jobs(String),
     #[error("gave up waiting")]
     TimedOut,
+    #[error("interrupted; nothing was left running")]
+    Interrupted,
     #[error(transparent)]
     Other(#[from] Box<crate::failure::Failure>),
 }
@@ -50,6 +52,7 @@ impl LiveFailure {
             Self::File(_) => exit::INVALID,
             Self::Usage { .. } => exit::USAGE,
             Self::TimedOut => exit::TIMED_OUT,
+            Self::Interrupted => exit::INTERRUPTED,
             Self::Other(failure) => failure.exit_code(),
         }
     }

@@ -5,11 +5,11 @@ mod cluster;
 mod doctor;
 mod failure;
 mod jobs;
-mod place;
+pub(crate) mod place;
 mod replay;
 mod show;
 mod submit;
-mod up;
+pub(crate) mod up;
 mod watch;
 
 pub(crate) use failure::LiveFailure;

@@ -1,8 +1,9 @@
 //! The scheduler on this machine: started, stopped.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pollux_api::client::Client;
@@ -11,7 +12,7 @@ use pollux_server::{Cluster, KeepRuns, LogForm, Settings, TlsSettings, serve};
 
 use super::args::{DownArgs, LogFormat, UpArgs};
 use super::failure::LiveFailure;
-use super::place::{self, running, state_folder};
+use super::place::{self, Running, running, state_folder};
 use crate::output::Output;
 
 /// How long a scheduler may take to answer for the first time, or to end.
@@ -68,6 +69,18 @@ fn gib(number: f64) -> u64 {
 
 /// Starts the same command again in the background, and waits until it answers.
 fn detached(state: &Path) -> Result<Output, LiveFailure> {
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
+    let (_, running) = spawned(arguments, state)?;
+    let data = format!("{}\n", running.url);
+    let notes = vec![format!("the scheduler runs as process {}; `pollux down` stops it", running.pid)];
+    Ok(Output { data, notes, ..Output::default() })
+}
+
+/// Starts a scheduler with these arguments as a process of its own group, and waits until it answers.
+pub(crate) fn spawned(
+    arguments: impl IntoIterator<Item = OsString>,
+    state: &Path,
+) -> Result<(Child, Running), LiveFailure> {
     let failed =
         |what: &str, error: &dyn std::fmt::Display| LiveFailure::failed(format!("cannot {what}: {error}"));
     std::fs::create_dir_all(state).map_err(|error| failed("make the state folder", &error))?;
@@ -76,7 +89,6 @@ fn detached(state: &Path) -> Result<Output, LiveFailure> {
     let log = OpenOptions::new().create(true).append(true).open(&log_path);
     let log = log.map_err(|error| failed("write the log", &error))?;
     let both = |log: &File| log.try_clone().map(Stdio::from);
-    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
     command.stdout(both(&log).map_err(|error| failed("write the log", &error))?);
@@ -94,44 +106,47 @@ fn detached(state: &Path) -> Result<Output, LiveFailure> {
                 hint: Some(format!("its log is {}", log_path.display())),
             });
         }
-        if let Some(running) = running(state).filter(|running| running.pid == child.id()) {
-            let client = Client::new(&running.url, "");
-            if client.watch("/healthz").is_ok() {
-                let data = format!("{}\n", running.url);
-                let notes =
-                    vec![format!("the scheduler runs as process {}; `pollux down` stops it", running.pid)];
-                return Ok(Output { data, notes, ..Output::default() });
-            }
+        if let Some(running) = running(state).filter(|running| running.pid == child.id())
+            && Client::new(&running.url, "").watch("/healthz").is_ok()
+        {
+            return Ok((child, running));
         }
         std::thread::sleep(LOOK_EVERY);
     }
+    // Nobody would know of it.
+    let _ = child.kill();
+    let _ = child.wait();
     Err(LiveFailure::Failed {
         text: "the scheduler did not answer within 30 s".to_owned(),
         hint: Some(format!("its log is {}", log_path.display())),
     })
 }
 
+/// Cancels all jobs, and waits until they have left.
+pub(crate) fn cancel_all(client: &Client) -> Result<(), LiveFailure> {
+    loop {
+        let jobs: JobList = client.get("/v1/jobs?state=active")?;
+        if jobs.jobs.is_empty() {
+            return Ok(());
+        }
+        for job in &jobs.jobs {
+            // It may have ended meanwhile.
+            let _ = client.send::<serde_json::Value>(
+                "POST",
+                &format!("/v1/jobs/{}:cancel", job.id),
+                &[],
+                None::<&()>,
+            );
+        }
+        std::thread::sleep(LOOK_EVERY * 4);
+    }
+}
+
 pub(crate) fn down(args: &DownArgs) -> Result<Output, LiveFailure> {
     let state = state_folder(&args.at);
     let found = running(&state).ok_or_else(|| LiveFailure::NotRunning { state: state.clone() })?;
     if args.cancel_jobs {
-        let client = place::client(&args.at)?;
-        loop {
-            let jobs: JobList = client.get("/v1/jobs?state=active")?;
-            if jobs.jobs.is_empty() {
-                break;
-            }
-            for job in &jobs.jobs {
-                // It may have ended meanwhile.
-                let _ = client.send::<serde_json::Value>(
-                    "POST",
-                    &format!("/v1/jobs/{}:cancel", job.id),
-                    &[],
-                    None::<&()>,
-                );
-            }
-            std::thread::sleep(LOOK_EVERY * 4);
-        }
+        cancel_all(&place::client(&args.at)?)?;
     }
     pollux_server::stop(found.pid)
         .map_err(|error| LiveFailure::failed(format!("cannot stop process {}: {error}", found.pid)))?;

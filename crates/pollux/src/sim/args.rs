@@ -116,6 +116,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECS", value_parser = round)]
     pub(crate) round: Option<f64>,
 
+    /// Time between the reports of an agent [default: 30]
+    #[arg(long, value_name = "SECS", value_parser = round)]
+    pub(crate) report_every: Option<f64>,
+
     /// What a restart costs; `application` for what each profile says [default: 30]
     #[arg(long, value_name = "SECS|application")]
     pub(crate) restart: Option<RestartCost>,

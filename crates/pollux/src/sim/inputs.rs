@@ -47,6 +47,11 @@ pub(super) fn check(args: &RunArgs) -> Result<(), SimFailure> {
             "in the artifact measurements are exact",
         ),
         (compat && args.faults.is_some(), "`--compat` and `--faults`", "in the artifact nothing goes wrong"),
+        (
+            compat && args.report_every.is_some(),
+            "`--compat` and `--report-every`",
+            "in the artifact agents report every turn",
+        ),
         (compat && odd_round, "`--compat` and `--round`", "in the artifact a round is whole seconds"),
         (
             !compat && args.repaired,
@@ -102,6 +107,7 @@ pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
             let profiles = profiles(args.traces.as_deref().unwrap_or(Path::new(BUILTIN)), &cluster)?;
             let mut options = simulation::Options { cluster, interference, history, ..Default::default() };
             options.round = args.round.map(Duration::from_secs_f64);
+            options.report_every = args.report_every.map(Duration::from_secs_f64);
             options.restart = args.restart.unwrap_or_default();
             options.noise = args.noise.unwrap_or(0.0);
             options.faults = args.faults.clone().unwrap_or_default();
