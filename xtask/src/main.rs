@@ -1,11 +1,15 @@
 //! The task runner: what cargo alone cannot say, as `cargo xtask TASK`.
 //!
-//! This file reads the command line; [`tasks`] says what each task does, [`mod@bench`] runs the benchmarks, [`osdi21`]
-//! makes the table that the artifact's job model needs, [`soak`] kills a live scheduler over and over, and [`tidy`] holds the invariants of the repository that no
+//! This file reads the command line; [`tasks`] says what each task does, [`mod@bench`] runs the benchmarks, [`mod@api`] and
+//! [`mod@adaptdl`] try the live scheduler with what others have written, [`soak`] kills it over and over, [`osdi21`]
+//! makes the table that the artifact's job model needs, and [`tidy`] holds the invariants of the repository that no
 //! compiler checks.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner speaks to a terminal")]
 
+mod adaptdl;
+mod agreement;
+mod api;
 mod bench;
 mod browser;
 mod metadata;
@@ -30,11 +34,15 @@ const HELP: &[(&str, &str)] = &[
     ("test", "`check`, then every test; needs nothing but Rust"),
     (
         "test-all [--rest]",
-        "`test`, then every benchmark in short form and a look at a report in a browser; --rest leaves `test` out",
+        "`test`, then every benchmark in short form, a report in a browser, the HTTP API and AdaptDL's client; --rest leaves `test` out",
     ),
     (
         "bench [NAME] [--quick | --full]",
         "Run one benchmark or all of them, shorter or longer; prepares Python where one compares with it",
+    ),
+    (
+        "api [--full]",
+        "Call every route of a real scheduler with what its description allows and forbids; prepares Python",
     ),
     ("osdi21-table", "Bake the table the OSDI'21 job model interpolates with; prepares Python and SciPy"),
     (
@@ -62,6 +70,10 @@ enum Task {
     Bench {
         name: Option<String>,
         length: bench::Length,
+    },
+    /// `is_long` for many more calls.
+    Api {
+        is_long: bool,
     },
     Osdi21Table,
     Soak {
@@ -96,6 +108,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Test => tasks::test(),
         Task::TestAll { rest } => tasks::test_all(rest),
         Task::Bench { name, length } => bench::run(name.as_deref(), length),
+        Task::Api { is_long } => api::check(is_long),
         Task::Osdi21Table => tasks::osdi21_table(),
         Task::Soak { minutes } => soak::run(minutes),
         Task::Help => {
@@ -128,6 +141,7 @@ fn parse(args: &[String]) -> Result<Task, String> {
             };
             (Task::Bench { name, length }, &["--quick", "--full"][..], 1)
         }
+        "api" => (Task::Api { is_long: flags.contains(&"--full") }, &["--full"][..], 0),
         "osdi21-table" => (Task::Osdi21Table, &[][..], 0),
         "soak" => {
             let minutes = match (flags.contains(&"--minutes"), values.first()) {
@@ -206,8 +220,7 @@ mod tests {
         let message = parse_line("deploy").unwrap_err();
         assert_eq!(
             message,
-            "no task named `deploy`; the tasks are demo, check, tidy, test, test-all, bench, osdi21-table, soak, \
-             help"
+            "no task named `deploy`; the tasks are demo, check, tidy, test, test-all, bench, api, osdi21-table, soak, help"
         );
         assert!(parse_line("").unwrap_err().contains("the tasks are demo"));
     }

@@ -94,6 +94,7 @@ impl Agent {
     }
 
     /// The same agent, which reports this often.
+    #[must_use]
     pub fn reporting(mut self, every: Duration) -> Self {
         self.config.settings.report_interval = every;
         self

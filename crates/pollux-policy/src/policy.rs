@@ -91,6 +91,7 @@ pub struct Cadence {
 impl Cadence {
     /// The same with another time between plans, if one is given. Whoever asks for quick rounds wants quick answers:
     /// events wait no longer than that.
+    #[must_use]
     pub fn with_round(self, every: Option<Duration>) -> Self {
         every.map_or(self, |every| Self { every, on_events: self.on_events.map(|apart| apart.min(every)) })
     }

@@ -11,7 +11,7 @@ use axum::serve::Listener as _;
 use pollux_api::parse_policy;
 use pollux_core::Config;
 use pollux_policy::{AnyPolicy, Seed};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit, test_kill_process};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -94,6 +94,9 @@ pub enum ServeError {
     /// Tokens would travel in the open.
     #[error("{0} can be reached from other machines, and plain HTTP would show them all tokens")]
     Open(String),
+    /// The scheduler's own thread came to a bad end.
+    #[error("the scheduler stopped because of a mistake in this program, told above; jobs go on")]
+    Panicked,
     /// A file or folder.
     #[error("{}: {source}", path.display())]
     Io {
@@ -123,6 +126,9 @@ impl ServeError {
             Self::Store(StoreError::Locked { .. }) => {
                 Some("`pollux down` stops it; another scheduler needs another folder (`--state`)".to_owned())
             }
+            Self::Panicked => {
+                Some("the journal is whole: `pollux up` goes on where it was; please report this".to_owned())
+            }
             _ => None,
         }
     }
@@ -139,6 +145,7 @@ pub fn serve(settings: &Settings, say: fn(&str)) -> Result<(), ServeError> {
     if let Gpus::Absent(why) = &gpus {
         return Err(ServeError::NoGpus(why.clone()));
     }
+    allow_many_files();
     let state = &settings.state;
     let io = |path: &Path| {
         let path = path.to_owned();
@@ -204,10 +211,13 @@ pub fn serve(settings: &Settings, say: fn(&str)) -> Result<(), ServeError> {
         }
         notify("STOPPING=1");
         service.stop();
-        let result = thread.join();
+        let ended = thread.join();
         // Whoever waits for this may begin at once: the store is free.
         let _ = fs::remove_file(&running);
-        result.unwrap_or(Ok(())).map_err(ServeError::from)
+        match ended {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(ServeError::Panicked),
+        }
     })
 }
 
@@ -256,6 +266,20 @@ fn greeting(form: LogForm, addresses: &str, gpus: &Gpus, state: &Path) -> String
         LogForm::Json => {
             serde_json::json!({"kind": "service", "actor": "scheduler", "text": text}).to_string()
         }
+    }
+}
+
+/// Open files that are asked for: far more than a thousand runs and as many agents need, and not so many that a program which
+/// closes all it might have open takes long.
+const MOST_FILES: u64 = 65_536;
+
+/// Each run and each agent takes a few open files, and many systems allow a process a thousand until it asks for more.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wish = limit.maximum.map_or(MOST_FILES, |most| most.min(MOST_FILES));
+    if limit.current.is_some_and(|current| current < wish) {
+        // Below what is allowed anyway; where it is refused all the same, fewer jobs fit.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wish), ..limit });
     }
 }
 

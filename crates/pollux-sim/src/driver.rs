@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use pollux_core::{Config, Effect, Generation, Input, PoolId, Scheduler};
 use pollux_model::{Allocation, JobId, NodeId, Timestamp};
-use pollux_policy::{AnyPolicy, Limit, Oracle, Terms};
+use pollux_policy::{AnyPolicy, Limit, Oracle};
 
 use crate::cluster::ClusterShape;
 use crate::log::{Event, Kept, Log, What};
+use crate::shell::{Shell, answered};
 
 /// A run that broke a law. Each is a mistake of the simulator or the scheduler, never of its user.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -91,7 +92,7 @@ pub struct RoundStats {
 
 /// Drives a scheduler through a run.
 pub(crate) struct Driver<'p> {
-    scheduler: Scheduler,
+    shell: Shell,
     policy: &'p dyn AnyPolicy,
     audit: Audit,
     kept: Kept,
@@ -121,7 +122,7 @@ impl<'p> Driver<'p> {
     /// Of a cluster whose nodes have yet to come.
     pub(crate) fn without_nodes(config: Config, policy: &'p dyn AnyPolicy, kept: Kept) -> Self {
         Self {
-            scheduler: Scheduler::new(config),
+            shell: Shell::new(config),
             policy,
             audit: Audit::default(),
             kept,
@@ -133,7 +134,7 @@ impl<'p> Driver<'p> {
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {
-        &self.scheduler
+        self.shell.scheduler()
     }
 
     /// Tells the scheduler what happened. Plans it asks for are made at once; what else it asks for is returned.
@@ -149,24 +150,25 @@ impl<'p> Driver<'p> {
         while let Some(input) = open.pop() {
             let refused =
                 |why: pollux_core::Refused| Broken::Refused { at: now.as_secs_f64(), why: why.to_string() };
-            for effect in self.scheduler.handle(now, input).map_err(refused)? {
-                match effect {
-                    Effect::Solve { cycle, snapshot, seed } => {
-                        let snapshot = snapshot.foreseeing(oracles);
-                        let plan = self.policy.plan(&snapshot, &Terms { seed, ..Terms::default() });
-                        self.count(&plan);
-                        open.push(Input::PlanReady(cycle, plan));
+            for effect in self.shell.tell(now, input).map_err(refused)? {
+                let wish = match answered(effect, self.policy, oracles, None) {
+                    Ok(answer) => {
+                        if let Input::PlanReady(_, plan) = &answer {
+                            self.count(plan);
+                        }
+                        open.push(answer);
+                        continue;
                     }
+                    Err(wish) => wish,
+                };
+                match wish {
                     Effect::Start { job, generation, allocation } => {
                         self.audit.start(now, job, &allocation)?;
-                        let told = || self.scheduler.job(job).and_then(|job| job.explanation.cloned());
+                        let told = || self.scheduler().job(job).and_then(|job| job.explanation.cloned());
                         let why = if self.kept.reasons_of(job) { told().map(Box::new) } else { None };
                         let what = What::Started { allocation: allocation.clone(), why };
                         self.log.push(self.kept, Event { at: now, job, what });
                         asked.push(Effect::Start { job, generation, allocation });
-                    }
-                    Effect::Size { id, question } => {
-                        open.push(Input::SizeReady(id, question.answer(self.policy)));
                     }
                     Effect::Release { node } => {
                         self.audit.release(now, node)?;
@@ -176,7 +178,7 @@ impl<'p> Driver<'p> {
                 }
             }
         }
-        match self.scheduler.fault() {
+        match self.scheduler().fault() {
             Some(fault) => Err(Broken::Refused { at: now.as_secs_f64(), why: fault.to_string() }),
             None => Ok(asked),
         }
@@ -236,7 +238,7 @@ impl<'p> Driver<'p> {
 
     /// A job's present start.
     pub(crate) fn generation(&self, job: JobId) -> Generation {
-        self.scheduler.job(job).map_or(Generation(0), |job| job.generation)
+        self.scheduler().job(job).map_or(Generation(0), |job| job.generation)
     }
 }
 

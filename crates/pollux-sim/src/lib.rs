@@ -14,6 +14,7 @@
 //! | [`random`] | seeded random numbers, a stream for each purpose |
 //! | [`autoscale`] | the paper's comparison of cluster sizes by goodput and by throughput |
 //! | [`cloud`] | clusters of rented nodes: prices, delays, reclaims, sizes that follow the jobs |
+//! | [`replay`] | the journal of a live scheduler through the simulator's shell |
 //! | `driver` | the shell around the scheduler, and the laws no run may break |
 
 pub mod autoscale;
@@ -31,9 +32,11 @@ pub mod osdi21;
 mod outcome;
 pub mod profile;
 pub mod random;
+pub mod replay;
 pub mod report;
 pub mod reproduce;
 pub mod setting;
+mod shell;
 pub mod simulation;
 pub mod sweep;
 pub mod traces;

@@ -72,3 +72,14 @@ fn a_start_takes_what_the_profile_says() {
     assert_eq!(ends[0].code, Some(1));
     assert!(ends[0].stderr.contains("does not know the GPU type `h100`; it knows t4"), "{ends:?}");
 }
+
+#[test] // What is not there cannot be handed on: the agent learns from wall-clock steps and real gradients alone.
+fn nobody_but_the_pace_reads_profiles() {
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = std::fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().path());
+    let readers: Vec<_> = files
+        .filter(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("pollux_sim")))
+        .map(|file| file.file_name().unwrap().to_owned())
+        .collect();
+    assert_eq!(readers, ["pace.rs"]);
+}

@@ -55,6 +55,7 @@ fn run(command: &Command) -> Result<Output, Failure> {
         Command::Sim { command: SimCommand::Plot(args) } => sim::plot::run(args),
         Command::Sim { command: SimCommand::Whatif(args) } => sim::whatif::run(args),
         Command::Sim { command: SimCommand::Reproduce(args) } => sim::reproduce::run(args),
+        Command::Sim { command: SimCommand::Journal(args) } => sim::journal::run(args),
         Command::Sim { command: SimCommand::Workload(args) } => sim::workload::run(args),
         Command::Sim { command: SimCommand::Profile(args) } => sim::profile::run(args),
         Command::Live(command) => live::run(command),

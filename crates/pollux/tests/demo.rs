@@ -69,19 +69,55 @@ fn jobs_finish_under_both_and_are_compared() {
     assert!(compared.contains("mean completion time: "), "{compared}");
     assert!(compared.contains("times the speed of one GPU"), "{compared}");
     assert!(compared.contains("Pacing: of "), "{compared}");
+    assert!(compared.contains("Simulated from the same job files, pollux: "), "{compared}");
     assert_eq!(left_running(folder.path()), Vec::<String>::new());
     for policy in ["pollux", "fifo"] {
-        check_replay(&folder.path().join(policy).join("pollux.db"));
+        let journal = folder.path().join(policy).join("pollux.db");
+        check_replay(&journal);
+        check_simulated(&journal);
     }
 }
 
-/// What was journalled can be gone through again.
+fn json(args: &[&str], journal: &Path) -> Value {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_pollux")).args(args).arg(journal).args(["-o", "json"]).output();
+    let output = output.unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {}", text(&output.stderr)))
+}
+
+/// What was journalled can be gone through again, by the service's shell and by the simulator's: both make the same plans and
+/// ask for the same things.
 fn check_replay(journal: &Path) {
-    let replay =
-        Command::new(env!("CARGO_BIN_EXE_pollux")).args(["replay", "-o", "json"]).arg(journal).output();
-    let found: Value = serde_json::from_slice(&replay.unwrap().stdout).unwrap();
-    assert_eq!(found["n_differences"], 0, "{found}");
-    assert!(found["plans"].as_u64() > Some(3), "{found}");
+    let service = json(&["replay"], journal);
+    let simulator = json(&["replay", "--simulator"], journal);
+    assert_eq!((&service["n_differences"], &service["unplanned"]), (&0.into(), &0.into()), "{service}");
+    assert!(service["plans"].as_u64() > Some(3), "{service}");
+    assert_eq!(service, simulator);
+}
+
+/// The simulator takes the journal's jobs, and simulates all of them to their ends. How near it comes is measured by the long form.
+fn check_simulated(journal: &Path) {
+    let compared = json(&["sim", "journal", "--report-every", "1"], journal);
+    let jobs = compared["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), 3, "{compared}");
+    let is_timed =
+        |job: &Value| job["live_s"].as_f64() > Some(0.0) && job["simulated_s"].as_f64() > Some(0.0);
+    assert!(jobs.iter().all(is_timed), "{compared}");
+    let workload = format!("journal:{}", journal.display());
+    let args = [
+        "sim",
+        "run",
+        "--policy",
+        "fifo",
+        "--cluster",
+        "1x4:t4",
+        "--restart",
+        "application",
+        "--workload",
+        &workload,
+    ];
+    let output = Command::new(env!("CARGO_BIN_EXE_pollux")).args(args).output().unwrap();
+    assert!(text(&output.stdout).contains("3 jobs of workload journal"), "{output:?}");
 }
 
 #[test]

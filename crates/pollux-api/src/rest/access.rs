@@ -34,11 +34,13 @@ impl Role {
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// Whose it is.
+    #[schema(pattern = "^[A-Za-z0-9._@-]{1,63}$")]
     pub owner: String,
     /// What it allows: `viewer`, `submitter` or `admin`.
     pub role: Role,
-    /// Seconds until it expires; never if absent.
+    /// Seconds until it expires, at most 100 years; never if absent.
     #[serde(default)]
+    #[schema(maximum = 3_153_600_000_u64)]
     pub expires_s: Option<u64>,
 }
 

@@ -53,6 +53,7 @@ pub struct DeviceShown {
 #[serde(deny_unknown_fields)]
 pub struct NodeEdit {
     /// `ready`, `cordoned` or `draining`.
+    #[schema(pattern = "^(ready|cordoned|draining)$")]
     pub state: String,
     /// One GPU of it alone, by its index; it can be `ready` or `cordoned`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

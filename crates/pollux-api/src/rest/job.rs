@@ -191,9 +191,11 @@ pub struct Submitted {
 pub struct JobEdits {
     /// `low`, `normal` or `high`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(low|normal|high)$")]
     pub priority: Option<String>,
-    /// How much its speed-up counts.
+    /// How much its speed-up counts, above 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
     pub weight: Option<f64>,
     /// Fewest GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -60,7 +60,9 @@ pub enum Gpus {
 
 /// A shape that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no shape of a cluster; write NODESxGPUS:TYPE, such as 4x4:t4,2x8:a100")]
+#[error(
+    "`{0}` is no shape of a cluster; write NODESxGPUS:TYPE, such as 4x4:t4,2x8:a100, with at most 65536 GPUs in all"
+)]
 pub struct BadShape(String);
 
 impl Gpus {
@@ -75,8 +77,13 @@ impl Gpus {
     /// Nodes `node-0`, `node-1`, .. of a shape such as `4x4:t4,2x8:a100`: four nodes of four T4, two of eight A100.
     pub fn emulated(shape: &str) -> Result<Self, BadShape> {
         let mut nodes = Vec::new();
+        let mut n_all = 0;
         for part in shape.split(',') {
             let (n_nodes, n_gpus, gpu_type) = parse(part.trim()).ok_or_else(|| BadShape(part.to_owned()))?;
+            n_all += n_nodes * n_gpus;
+            if n_all > MOST_GPUS {
+                return Err(BadShape(part.to_owned()));
+            }
             for _ in 0..n_nodes {
                 let name = format!("node-{}", nodes.len());
                 let gpus = (0..n_gpus).map(|index| Gpu { index, ..Gpu::default() }).collect();
@@ -106,6 +113,9 @@ impl Gpus {
 
 /// Most nodes and GPUs per node of a made-up cluster; more is a slip of the hand.
 const MOST: u32 = 4_096;
+
+/// Most GPUs of a made-up cluster in all.
+const MOST_GPUS: u32 = 65_536;
 
 /// `4x8:t4` as (4, 8, t4).
 fn parse(part: &str) -> Option<(u32, u32, &str)> {
@@ -167,8 +177,19 @@ mod tests {
     fn shapes_make_nodes() {
         check_shape("1x4:t4", &[("node-0", "t4", 4)]);
         check_shape("2x1:t4, 1x8:a100", &[("node-0", "t4", 1), ("node-1", "t4", 1), ("node-2", "a100", 8)]);
-        for shape in ["", "4", "4x4", "x4:t4", "0x4:t4", "4x0:t4", "4x4:", "4x4:t4,", "9999x1:t4", "4x4:a/b"]
-        {
+        for shape in [
+            "",
+            "4",
+            "4x4",
+            "x4:t4",
+            "0x4:t4",
+            "4x0:t4",
+            "4x4:",
+            "4x4:t4,",
+            "9999x1:t4",
+            "4x4:a/b",
+            "4096x4096:t4",
+        ] {
             let error = Gpus::emulated(shape).unwrap_err().to_string();
             assert!(error.contains("4x4:t4,2x8:a100"), "{error}");
         }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
@@ -136,8 +137,15 @@ impl Moment {
     }
 }
 
+/// Read once: no process sees another boot than its own.
 fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+    static BOOT: OnceLock<String> = OnceLock::new();
+    if let Some(known) = BOOT.get() {
+        return known.clone();
+    }
+    // One that could not be read, as with no file to spare, is not remembered.
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_or_else(|_| String::new(), |id| BOOT.get_or_init(|| id.trim().to_owned()).clone())
 }
 
 /// The numbers of all processes, in order.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use pollux_api::agent_report::AgentReportBody;
 use pollux_api::rest::{AgentOrders, AgentReports, Order, Problem, VERSION};
 use pollux_core::{Generation, Input, Phase};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::App;
 use super::access::Caller;
-use super::body::Body;
+use super::body::{Body, Query};
 use super::error::ApiError;
 use crate::service::{Live, Note};
 
@@ -83,6 +83,7 @@ fn orders(live: &mut Live, job: JobId, attempt: u32) -> AgentOrders {
 
 /// How long to wait.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Wait {
     /// Seconds, at most 60.
     pub timeout: Option<f64>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use pollux_api::rest::{
     EventShown, JobShown, NodeEdit, NodeShown, Problem, QueueShown, RoundShown, ServiceShown, WhatIf,
     WhatIfAnswer,
@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::App;
 use super::access::Caller;
-use super::body::Body;
+use super::body::{Body, Path, Query};
 use super::error::ApiError;
 use super::jobs::find;
 use crate::service::{Note, records, show};
@@ -175,10 +175,11 @@ fn set_queues(live: &mut crate::service::Live, caller: &Caller, all: &[QueueShow
 
 /// From where on, and how much.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Page {
     /// Only what has a greater number than this.
     pub after: Option<u64>,
-    /// At most so many, the latest ones.
+    /// At most so many, the latest ones: 100 unless said otherwise, and never more than 1000.
     pub limit: Option<u32>,
     /// Only what is about this job.
     pub job: Option<String>,
@@ -225,7 +226,7 @@ pub(super) async fn round(
 
 /// Lists events, the latest last.
 #[utoipa::path(get, path = "/v1/events", tag = "cluster", params(Page), responses(
-    (status = 200, body = Vec<EventShown>), (status = 401, body = Problem), (status = 403, body = Problem)))]
+    (status = 200, body = Vec<EventShown>), (status = 401, body = Problem), (status = 403, body = Problem), (status = 404, body = Problem)))]
 pub(super) async fn events(
     State(app): State<App>,
     caller: Caller,
@@ -243,7 +244,8 @@ pub(super) async fn past_events(app: &App, page: Page) -> Result<Vec<EventShown>
         None => None,
     };
     let found = app.service.read(move |store| match page.after {
-        Some(after) => store.events(after, job, limit),
+        // The store counts as far as its numbers have a sign.
+        Some(after) => store.events(after.min(i64::MAX as u64), job, limit),
         None => store.latest_events(job, limit),
     });
     let found = found.await??;

@@ -31,6 +31,12 @@ pub enum ApiError {
     /// What was sent makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// The body is beyond what is read.
+    #[error("the body has more than 1 MiB; send less at once")]
+    TooLarge,
+    /// The route is there, but not for this method.
+    #[error("{0}; /openapi.json lists all routes")]
+    Method(String),
     /// It makes sense, but not as things are.
     #[error("{0}")]
     Conflict(String),
@@ -64,6 +70,8 @@ impl ApiError {
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden", None),
             Self::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found", None),
             Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid", None),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
+            Self::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method", None),
             Self::Conflict(_) => (StatusCode::CONFLICT, "conflict", None),
             Self::Stale => (StatusCode::PRECONDITION_FAILED, "stale", None),
             Self::Version { .. } => (

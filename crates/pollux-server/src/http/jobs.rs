@@ -1,7 +1,7 @@
 //! Jobs: submit, list, describe, edit, pause, resume, cancel, explain.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pollux_api::job_file::JobFile;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::App;
 use super::access::Caller;
-use super::body::Body;
+use super::body::{Body, Path, Query};
 use super::error::ApiError;
 use crate::service::{Detail, Live, Note, show};
 
@@ -24,6 +24,7 @@ const PAGE: usize = 500;
 
 /// Which jobs.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Which {
     /// Only jobs in this state, or `active` for all that have not ended.
     pub state: Option<String>,
@@ -73,7 +74,8 @@ fn jobs(live: &Live, which: &Which) -> JobList {
 }
 
 /// Submits a job, or an array of them. With an `Idempotency-Key` a repeated call submits nothing anew.
-#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = Submission, responses(
+#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body(content = Submission,
+    example = json!({"file": {"name": "one", "command": ["true"]}})), responses(
     (status = 201, body = Submitted), (status = 200, body = Submitted), (status = 401, body = Problem), (status = 403, body = Problem), (status = 422, body = Problem),
     (status = 507, body = Problem)))]
 pub(super) async fn submit(
@@ -114,8 +116,7 @@ pub(super) async fn describe(
     let shown = app
         .service
         .ask(move |live| {
-            let id = find(live, &job)?;
-            caller.may_look_at(id)?;
+            let id = seen(live, &caller, &job)?;
             show::job(live, id, Detail::All).ok_or_else(|| unknown(live, &job))
         })
         .await??;
@@ -151,19 +152,21 @@ pub(super) async fn act(
     State(app): State<App>,
     caller: Caller,
     Path(job): Path<String>,
-) -> Result<Json<JobShown>, ApiError> {
+) -> Result<Response, ApiError> {
     let Some((job, verb)) = job.rsplit_once(':') else {
-        let hint = "; write /v1/jobs/JOB:pause, :resume, :checkpoint or :cancel".to_owned();
-        return Err(ApiError::NotFound { what: "action on", name: job, hint });
+        let text = format!(
+            "what is to be done with job `{job}` is not said: write /v1/jobs/JOB:pause, :resume, :checkpoint or :cancel"
+        );
+        return Ok(([(header::ALLOW, "GET, HEAD, PATCH")], ApiError::Method(text)).into_response());
     };
     let job = job.to_owned();
     match verb {
         "pause" | "resume" => {
             let edit = JobEdit { suspended: Some(verb == "pause"), ..JobEdit::default() };
-            change(&app, caller, job, None, edit).await.map(Json)
+            Ok(Json(change(&app, caller, job, None, edit).await?).into_response())
         }
-        "cancel" => cancel(&app, caller, job).await.map(Json),
-        "checkpoint" => checkpoint(&app, caller, job).await.map(Json),
+        "cancel" => Ok(Json(cancel(&app, caller, job).await?).into_response()),
+        "checkpoint" => Ok(Json(checkpoint(&app, caller, job).await?).into_response()),
         _ => {
             let hint = "; there are pause, resume, checkpoint and cancel".to_owned();
             Err(ApiError::NotFound { what: "action", name: verb.to_owned(), hint })
@@ -245,8 +248,7 @@ pub(super) async fn explain(
 ) -> Result<Json<Explained>, ApiError> {
     app.service
         .ask(move |live| {
-            let id = find(live, &job)?;
-            caller.may_look_at(id)?;
+            let id = seen(live, &caller, &job)?;
             Ok(Json(show::explained(live, id)))
         })
         .await?
@@ -257,6 +259,14 @@ fn owned(live: &Live, caller: &Caller, job: &str) -> Result<JobId, ApiError> {
     let id = find(live, job)?;
     caller.may_change(&live.owner(id).unwrap_or_default())?;
     Ok(id)
+}
+
+/// A job that the caller may look at. A job's token is not told either what other jobs there are.
+pub(super) fn seen(live: &Live, caller: &Caller, job: &str) -> Result<JobId, ApiError> {
+    match live.find(job) {
+        Some(id) => caller.may_look_at(id).map(|()| id),
+        None => caller.may_look().and_then(|()| Err(unknown(live, job))),
+    }
 }
 
 /// A job by name or number.

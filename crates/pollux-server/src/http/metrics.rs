@@ -16,7 +16,8 @@ use crate::service::{Counts, Detail, show};
 /// Jobs that get series of their own, the latest ones that have not ended.
 const MOST_JOBS: usize = 1_000;
 
-/// Serves all metrics.
+/// Serves all metrics, as Prometheus reads them.
+#[utoipa::path(get, path = "/metrics", tag = "cluster", responses((status = 200, body = String, content_type = "text/plain")))]
 pub(super) async fn serve(State(app): State<App>, caller: Caller) -> Result<Response, ApiError> {
     caller.may_look()?;
     let (jobs, nodes, counts) = app

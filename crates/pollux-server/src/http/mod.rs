@@ -18,7 +18,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::routing::{any, delete, get, patch, post, put};
-use pollux_api::rest::{Role, WhatIf, WhatIfAnswer};
+use pollux_api::rest::{Problem, Role, WhatIf, WhatIfAnswer};
 use pollux_policy::AnyPolicy;
 
 pub use access::Caller;
@@ -61,7 +61,7 @@ impl App {
 /// All routes.
 pub fn router(app: App) -> Router {
     Router::new()
-        .route("/healthz", get(async || "ok"))
+        .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::serve))
         .route("/openapi.json", get(openapi::serve))
@@ -87,14 +87,27 @@ pub fn router(app: App) -> Router {
         .route("/adaptdl/{token}/hints/{namespace}/{name}", put(adaptdl::hints))
         .route("/adaptdl/{token}/discover/{namespace}/{name}/{group}", get(adaptdl::discover))
         .fallback(any(nowhere))
+        .method_not_allowed_fallback(not_so)
         .layer(DefaultBodyLimit::max(MOST_BYTES))
         .with_state(app)
 }
 
-/// Whether the scheduler answers and can write.
+/// Says that the process lives.
+#[utoipa::path(get, path = "/healthz", tag = "cluster", security(()), responses((status = 200, body = String, content_type = "text/plain")))]
+async fn healthy() -> &'static str {
+    "ok"
+}
+
+/// Says whether the scheduler answers and can write.
+#[utoipa::path(get, path = "/readyz", tag = "cluster", security(()), responses(
+    (status = 200, body = String, content_type = "text/plain"), (status = 507, body = Problem)))]
 async fn ready(State(app): State<App>) -> Result<&'static str, ApiError> {
     app.service.check().await?;
     Ok("ready")
+}
+
+async fn not_so(method: axum::http::Method) -> ApiError {
+    ApiError::Method(format!("{method} is nothing that can be done here"))
 }
 
 async fn nowhere(uri: axum::http::Uri) -> (StatusCode, ApiError) {

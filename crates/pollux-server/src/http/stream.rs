@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -17,9 +17,10 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::App;
 use super::access::Caller;
+use super::body::{Path, Query};
 use super::cluster::{Page, past_events};
 use super::error::ApiError;
-use super::jobs::find;
+use super::jobs::seen;
 
 /// How often a log that is followed is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -29,7 +30,7 @@ const CHUNK: u64 = 64 * 1024;
 /// Watches events as server-sent ones: those after `after` first, then each as it happens.
 #[utoipa::path(get, path = "/v1/events/watch", tag = "cluster", params(Page), responses(
     (status = 200, description = "server-sent events, each with an event as JSON", content_type = "text/event-stream"),
-    (status = 401, body = Problem), (status = 403, body = Problem)))]
+    (status = 401, body = Problem), (status = 403, body = Problem), (status = 404, body = Problem)))]
 pub(super) async fn events(
     State(app): State<App>,
     caller: Caller,
@@ -64,6 +65,7 @@ pub(super) async fn events(
 
 /// Which part of a log.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Which {
     /// Which replica; the first if absent.
     pub rank: Option<u32>,
@@ -91,8 +93,7 @@ pub(super) async fn logs(
     let (id, attempt, folder) = app
         .service
         .ask(move |live| {
-            let id = find(live, &name)?;
-            caller.may_look_at(id)?;
+            let id = seen(live, &caller, &name)?;
             let hint = "; the job has not started yet".to_owned();
             let none = || ApiError::NotFound { what: "log of", name: name.clone(), hint };
             let attempt = wanted.or_else(|| live.latest_attempt(id)).ok_or_else(none)?;

@@ -1,14 +1,17 @@
 //! Tokens: made, listed, taken back.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use pollux_api::rest::{NewToken, Problem, Role, TokenMade, TokenShown};
 
 use super::App;
 use super::access::Caller;
-use super::body::Body;
+use super::body::{Body, Path};
 use super::error::ApiError;
+
+/// The longest life of a token that ends at all, in seconds: 100 years.
+const LONGEST_S: u64 = 100 * 365 * 86_400;
 
 /// Lists tokens; their secrets are not kept.
 #[utoipa::path(get, path = "/v1/tokens", tag = "access", responses(
@@ -36,6 +39,9 @@ pub(super) async fn create(
     if new.owner.is_empty() || new.owner.len() > 63 || !new.owner.chars().all(is_plain) {
         let text = "an owner is called by 1 to 63 letters, digits, `-`, `_`, `.` and `@`";
         return Err(ApiError::Invalid(text.to_owned()));
+    }
+    if new.expires_s.is_some_and(|secs| secs > LONGEST_S) {
+        return Err(ApiError::Invalid("a token expires after at most 100 years, or never".to_owned()));
     }
     let made = app.tokens.create(&caller.owner, new).await?;
     Ok((StatusCode::CREATED, Json(made)))

@@ -1,4 +1,5 @@
-//! The book of jobs: what the service knows of them beyond what the scheduler does. Made of the journal alone.
+//! The book of jobs: what the service knows of them beyond what the scheduler does. Made of the journal alone, but for numbers
+//! that lost jobs have used.
 
 use std::collections::BTreeMap;
 
@@ -225,6 +226,11 @@ impl Book {
         }
         let numbered = (2_u64..).map(|number| format!("{wish}-{number}"));
         numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| wish.to_owned())
+    }
+
+    /// No new job gets this number or one below it.
+    pub fn pass_over(&mut self, job: JobId) {
+        self.latest_job = self.latest_job.max(job.0);
     }
 
     /// The number of the next job.

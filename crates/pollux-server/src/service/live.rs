@@ -59,6 +59,8 @@ pub struct Facts {
     pub warnings: Vec<String>,
     /// How often agents may report.
     pub report_every_s: f64,
+    /// The greatest number of a job that left a folder.
+    pub latest_folder: u64,
     /// The folder of all runs.
     pub runs: std::path::PathBuf,
 }
@@ -92,7 +94,12 @@ pub(super) struct Counted {
 
 impl Draft {
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.events.is_empty() && self.rounds.is_empty() && self.ended.is_empty()
+        self.len() == 0
+    }
+
+    /// How many things it has, of all kinds: grows with whatever happens.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len() + self.events.len() + self.rounds.len() + self.ended.len()
     }
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod book;
 mod clock;
 mod events;
+mod folders;
 mod health;
 mod live;
 mod note;

@@ -2,7 +2,7 @@
 
 use pollux_api::journal::{self, JournalEffect};
 use pollux_core::{Config, Effect, Input, Phase, Scheduler};
-use pollux_model::Timestamp;
+use pollux_model::{JobId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::book::Book;
@@ -116,7 +116,20 @@ impl Resumed {
     pub(super) fn live(self, policy: String, facts: Facts) -> Live {
         let (clock, behind) = Clock::starting(self.latest);
         let mut facts = facts;
+        let mut book = self.book;
         facts.up_since = clock.now();
+        // A new job must not find the checkpoint of another in its folder.
+        let lost = JobId(facts.latest_folder);
+        if book.next_job() <= lost {
+            facts.warnings.push(format!(
+                "the journal ends before job {}, which left files here: its last part is missing (pollux.db-wal, or an older backup \
+                 was restored); jobs from {} to {} are not known",
+                lost.0,
+                book.next_job().0,
+                lost.0
+            ));
+            book.pass_over(lost);
+        }
         if let Some(behind) = behind {
             facts.warnings.push(format!(
                 "the machine's clock is {} s behind the journal; time goes on from where the journal ends",
@@ -128,7 +141,7 @@ impl Resumed {
                 "{n_rows} decisions of the journal, from row {first} on, were made otherwise than this version would"
             ));
         }
-        Live::resumed(self.scheduler, self.book, self.seq, policy, clock, facts)
+        Live::resumed(self.scheduler, book, self.seq, policy, clock, facts)
     }
 }
 

@@ -163,9 +163,18 @@ impl Loop {
             let mut deliveries = Vec::new();
             let mut is_over = false;
             let waiting: Vec<Message> = self.messages.try_iter().take(MOST_AT_ONCE - 1).collect();
+            let drafted = self.live.draft.len();
             for message in first.into_iter().chain(waiting) {
                 match message {
-                    Message::Work(work) => deliveries.push(work(&mut self.live)),
+                    Message::Work(work) => {
+                        let delivery = work(&mut self.live);
+                        // Who only looked, before anybody changed anything, need not wait; so reading goes on with a full disk.
+                        if self.live.draft.len() == drafted {
+                            delivery();
+                        } else {
+                            deliveries.push(delivery);
+                        }
+                    }
                     Message::Read(read) => read(&mut self.store),
                     Message::Stop => is_over = true,
                 }

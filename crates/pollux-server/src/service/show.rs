@@ -37,8 +37,10 @@ pub fn job(live: &Live, id: JobId, detail: Detail) -> Option<JobShown> {
         let noise = report.noise.as_ref()?.acted;
         pollux_model::GoodputModel::new(fit.params.clone(), noise, report.limits_on(&gpu_type)).ok()
     });
-    let plan = report.and_then(|report| report.plan);
-    let rates = model.zip(placement).zip(plan).map(|((model, placement), plan)| {
+    // Who does not tell its batch, as AdaptDL's client, chooses it by the same model.
+    let likely = || model.as_ref().zip(placement).and_then(|(model, placement)| model.best_batch(placement));
+    let plan = report.and_then(|report| report.plan).or_else(likely);
+    let rates = model.as_ref().zip(placement).zip(plan).map(|((model, placement), plan)| {
         (model.throughput(placement, plan).samples_per_sec(), model.efficiency(plan).ratio())
     });
     let work = view.spec.work;

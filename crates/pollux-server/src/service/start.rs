@@ -10,6 +10,7 @@ use pollux_model::GpuType;
 use pollux_policy::{AnyPolicy, Cadence};
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::folders::latest_job;
 use super::health::Devices;
 use super::live::{Facts, Live};
 use super::note::Note;
@@ -71,6 +72,7 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
         is_emulated: matches!(beginning.gpus, Gpus::Emulated(_)),
         cluster: shape(&nodes),
         report_every_s: beginning.report_every.as_secs_f64(),
+        latest_folder: latest_job(&state_dir),
         runs: runs.clone(),
         ..Facts::default()
     };
@@ -93,6 +95,7 @@ pub async fn begin(beginning: Beginning) -> Result<Begun, StoreError> {
         }
     }
     let asked = expected(&live);
+    tokens.keep_only(&asked);
     // Who does not know what runs must not start anything.
     let adopted = engine.adopt(&asked).await;
     let found = adopted.map_err(|error| at(&runs_again)(std::io::Error::other(error)))?;

@@ -140,6 +140,13 @@ impl Tokens {
         known.retain(|_, known| known.job != Some((job, generation.0)));
     }
 
+    /// Of jobs' tokens only those of these starts are worth anything: others have ended while no service ran.
+    pub(super) fn keep_only(&self, runs: &[(JobId, Generation)]) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let is_running = |(job, attempt): (JobId, u32)| runs.contains(&(job, Generation(attempt)));
+        known.retain(|_, known| known.job.is_none_or(is_running));
+    }
+
     /// The administrator's own token: read from its file, or made.
     pub fn administrator(&self, store: &mut Store, file: &Path) -> Result<String, StoreError> {
         let kept = std::fs::read_to_string(file).ok().map(|text| text.trim().to_owned());

@@ -92,6 +92,8 @@ fn by(holder: Option<u32>) -> String {
 
 /// A shared-memory file that could not grow: `SQLITE_IOERR_SHMSIZE`, which a full disk leads to.
 const NO_SHARED_MEMORY: i32 = 4_874;
+/// A file that ends in the middle of a page: `SQLITE_IOERR_SHORT_READ`.
+const CUT_SHORT: i32 = 522;
 
 impl From<rusqlite::Error> for StoreError {
     /// The path is filled in where it is known.
@@ -101,9 +103,21 @@ impl From<rusqlite::Error> for StoreError {
             rusqlite::Error::SqliteFailure(failure, _) => Some(*failure),
             _ => None,
         };
+        // Statements are constant and write what they read: whatever else is found there was put there by damage.
+        let is_strange = matches!(
+            error,
+            rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::Utf8Error(..)
+                | rusqlite::Error::SqlInputError { .. }
+        );
+        if is_strange {
+            return Self::Corrupt { path, detail: error.to_string() };
+        }
         match failure.map(|failure| (failure.code, failure.extended_code)) {
             Some((ErrorCode::DiskFull, _) | (_, NO_SHARED_MEMORY)) => Self::Full { path },
-            Some((ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _)) => {
+            Some((ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) | (_, CUT_SHORT)) => {
                 Self::Corrupt { path, detail: error.to_string() }
             }
             _ => Self::Sqlite { path, source: error },

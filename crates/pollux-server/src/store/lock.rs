@@ -3,8 +3,14 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::{StoreError, private_file};
+
+/// A process that was killed may hold its lock for a moment more: whoever comes at once to take its place waits this long.
+const DYING: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A file beside the store, locked for as long as this lives, with the number of our process in it. The lock goes with
 /// the process, however that ends.
@@ -18,7 +24,14 @@ impl Lock {
         let path = path(store);
         let failed = |source| StoreError::io(&path, source);
         let mut file = private_file(&path).map_err(failed)?;
-        match file.try_lock() {
+        let began = Instant::now();
+        let locked = loop {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) if began.elapsed() < DYING => thread::sleep(LOOK_EVERY),
+                locked => break locked,
+            }
+        };
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();

@@ -130,8 +130,12 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
         let connection = Connection::open_with_flags(path, flags)?;
         // Whoever reads the file besides us, for a backup or out of curiosity, may hold it for a moment.
         connection.busy_timeout(Duration::from_secs(5))?;
-        // Counts for a new file alone, and must come before anything is written to it.
-        connection.pragma_update(None, "auto_vacuum", "incremental")?;
+        // Counts for a new file alone, and must come before anything is written to it. Others are not touched before they
+        // are known to be whole.
+        let kept: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
+        if kept == 0 {
+            connection.pragma_update(None, "auto_vacuum", "incremental")?;
+        }
         connection.query_row("PRAGMA journal_mode = wal", [], |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "full")?;
         Ok(connection)

@@ -32,6 +32,8 @@ pub(super) struct SimJob {
     network: f64,
     /// Whether its batch is as large as its GPUs hold, instead of what its agent decides.
     blind: bool,
+    /// Whether its work is what its agent counts.
+    agent_counts: bool,
     /// GPU-seconds of training, times statistical efficiency; without what was lost and done again.
     pub(super) useful_gpu_secs: f64,
     /// All progress ever made, with what was lost.
@@ -105,6 +107,7 @@ impl SimJob {
             noise,
             network: 1.0,
             blind: false,
+            agent_counts: false,
             useful_gpu_secs: 0.0,
             done: 0.0,
             saves: None,
@@ -167,6 +170,16 @@ impl SimJob {
             self.agent = self.agent.reporting(every);
         }
         self
+    }
+
+    /// The same job, whose work is what its agent counts.
+    pub(super) fn counting(self, agent_counts: bool) -> Self {
+        Self { agent_counts, ..self }
+    }
+
+    /// Progress as the agent counts it, in the profile's own steps; of the step that is under way too.
+    fn counted(&self, plan: BatchPlan) -> f64 {
+        (self.agent.progress() + self.part_step * self.agent.gain(plan)) / self.scale
     }
 
     /// The batch on these GPUs: what the agent decides, or the largest they hold.
@@ -245,7 +258,7 @@ impl SimJob {
         let efficiency = gain * initial as f64 / global as f64;
         let since = now;
         // Progress is counted in the profile's steps, each of which takes as many as the scale says.
-        let gain = gain / self.scale;
+        let gain = if self.agent_counts { self.agent.gain(plan) } else { gain } / self.scale;
         self.stretch = Some(Stretch {
             since,
             gpu_type,
@@ -328,6 +341,14 @@ impl SimJob {
         if whole > 0 {
             let seen = observation(stretch, whole, &mut self.noise);
             self.agent.observe_run(&seen, whole);
+        }
+        if let Some(plan) = self.stretch.as_ref().filter(|_| self.agent_counts).map(|stretch| stretch.plan) {
+            let counted = self.counted(plan);
+            self.done += counted - self.progress;
+            self.progress = counted;
+            if let Some(stretch) = &mut self.stretch {
+                stretch.gain = self.agent.gain(plan) / self.scale;
+            }
         }
     }
 

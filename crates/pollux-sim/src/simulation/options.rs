@@ -21,6 +21,9 @@ pub struct Options {
     pub round: Option<Duration>,
     /// Time between the reports of an agent; the agent's own if none.
     pub report_every: Option<Duration>,
+    /// Whether a job is done when its own agent has counted all its work, as `pollux-trainer` is, instead of when its
+    /// profile says: agents follow the noise at a bounded rate, and count less than there was while it rises.
+    pub agents_count: bool,
     /// What a restart costs.
     pub restart: RestartCost,
     /// The part of its speed that a distributed job loses beside another on one of its nodes: from 0 to less than 1.
@@ -52,6 +55,7 @@ impl Default for Options {
             cloud: None,
             round: None,
             report_every: None,
+            agents_count: false,
             restart: RestartCost::default(),
             interference: 0.0,
             noise: 0.0,

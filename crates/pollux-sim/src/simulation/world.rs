@@ -314,7 +314,7 @@ impl<'a> World<'a> {
             let noise = (noise > 0.0).then(chance);
             let scale = member.submission.work_scale();
             let job = SimJob::new(member.profile.clone(), scale, member.limits, prior, noise);
-            let job = job.reporting(self.options.report_every);
+            let job = job.reporting(self.options.report_every).counting(self.options.agents_count);
             let job =
                 job.with_network(rented::network(self.options)).with_blind_batch(self.options.blind_batch);
             member.job = Some(trouble::saving(job, &self.options.faults));

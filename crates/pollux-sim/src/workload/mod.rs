@@ -5,17 +5,20 @@
 //! | how is a workload read and written? | [`mod@file`] |
 //! | what can be said of one to be generated? | [`recipe`] |
 //! | how is it generated? | [`mod@generate`] |
+//! | which jobs did a live scheduler have? | [`journal`] |
 //! | how many GPUs does a user ask for? | [`requests`] |
 //! | where do the figures come from? | [`philly`] |
 
 pub mod file;
 pub mod generate;
+pub mod journal;
 pub mod philly;
 pub mod recipe;
 pub mod requests;
 
 pub use file::{Checks, Known, parse_workload, read_workload, write_workload};
 pub use generate::{GenerateError, generate};
+pub use journal::{JournalError, JournalJob, workload_of_journal};
 pub use recipe::{Recipe, RecipeError, Requests};
 pub use requests::Runtimes;
 

@@ -159,7 +159,7 @@ impl Watched {
             JobState::Stopping => self.gpus,
             JobState::Pending => {
                 let since = *self.holds_nothing_since.get_or_insert(now);
-                if now - since > BETWEEN_STARTS { 0 } else { self.gpus }
+                if now.saturating_sub(since) > BETWEEN_STARTS { 0 } else { self.gpus }
             }
             _ => 0,
         };

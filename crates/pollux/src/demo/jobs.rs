@@ -8,6 +8,9 @@ use pollux_api::job_file::{BatchMode, JobFile};
 use super::course::Contender;
 use crate::live::LiveFailure;
 
+/// What the job files tell their workers: seconds between reports.
+pub(super) const REPORT_EVERY_SECS: f64 = 1.0;
+
 /// Which jobs arrive when, on which cluster.
 pub(super) struct Scenario {
     /// Its shape.

@@ -59,6 +59,9 @@ fn show(args: &DemoArgs) -> Result<Output, LiveFailure> {
     let pollux = stage.run(Contender::Pollux)?;
     let fifo = stage.run(Contender::Fifo)?;
     tell(&story::end(&pollux, &fifo));
+    for contender in Contender::ALL {
+        tell(&story::simulated(&folder.path.join(contender.policy()).join("pollux.db"))?);
+    }
     let notes = folder.kept.then(|| {
         let shown = folder.path.display();
         format!("{shown} has what happened: `pollux replay {shown}/pollux/pollux.db` goes through it again")

@@ -1,11 +1,14 @@
 //! What is told at the end: completion times side by side, one decision explained, how well steps were paced.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pollux_api::rest::JobShown;
 
 use super::course::{Change, Course};
+use super::jobs;
+use crate::live::LiveFailure;
+use crate::sim::journal::{OVERHEAD_SECS, compare};
 use crate::text::table;
 
 /// A step that took this much longer than its profile says was held up by the machine.
@@ -21,6 +24,17 @@ pub(super) fn end(pollux: &Course, fifo: &Course) -> String {
     let curves = pollux.curves.iter().chain(&fifo.curves);
     let _ = write!(text, "\n{}", Pacing::of(curves).text());
     text
+}
+
+/// What the simulator says to the same job files, without knowing how they fared.
+pub(super) fn simulated(journal: &Path) -> Result<String, LiveFailure> {
+    let compared = compare(journal, None, jobs::REPORT_EVERY_SECS, OVERHEAD_SECS)?;
+    let (live, simulated) = (compared.live_mean_s, compared.simulated_mean_s);
+    Ok(format!(
+        "Simulated from the same job files, {}: {simulated:.1} s mean completion time ({live:.1} s live, {}).\n",
+        compared.policy,
+        change(simulated, live)
+    ))
 }
 
 fn compared(pollux: &Course, fifo: &Course) -> String {

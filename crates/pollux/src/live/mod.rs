@@ -5,6 +5,7 @@ mod cluster;
 mod doctor;
 mod failure;
 mod jobs;
+pub(crate) mod journal;
 pub(crate) mod place;
 mod replay;
 mod show;

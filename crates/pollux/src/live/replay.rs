@@ -1,12 +1,14 @@
 //! A journal gone through again.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use pollux_server::service::replay;
 use serde::Serialize;
 
 use super::args::ReplayArgs;
 use super::failure::LiveFailure;
+use super::journal;
 use super::place::state_folder;
 use super::show;
 use crate::failure::Failure;
@@ -23,20 +25,40 @@ struct Found {
     differences: Vec<String>,
 }
 
-pub(crate) fn run(args: &ReplayArgs) -> Result<Output, LiveFailure> {
-    let path = args.journal.clone().unwrap_or_else(|| state_folder(&args.shown.at).join("pollux.db"));
-    if !path.is_file() {
-        return Err(LiveFailure::Other(Box::new(Failure::NoFile { path })));
-    }
-    let replayed = replay(&path).map_err(|error| LiveFailure::failed(error.to_string()))?;
-    let found = Found {
+/// The service's own way.
+fn in_service(path: &Path) -> Result<Found, LiveFailure> {
+    let replayed = replay(path).map_err(|error| LiveFailure::failed(error.to_string()))?;
+    Ok(Found {
         rows: replayed.rows,
         after: replayed.after,
         plans: replayed.plans,
         unplanned: replayed.unplanned,
         n_differences: replayed.n_differences,
         differences: replayed.differences,
-    };
+    })
+}
+
+/// The simulator's: what it does with the same inputs is compared with what the service did.
+fn in_simulator(path: &Path) -> Result<Found, LiveFailure> {
+    let rows = journal::rows(path)?.into_iter().map(|(row, _)| row);
+    let replayed =
+        pollux_sim::replay::replay(rows).map_err(|error| LiveFailure::failed(error.to_string()))?;
+    Ok(Found {
+        rows: replayed.rows,
+        after: 0,
+        plans: replayed.plans,
+        unplanned: replayed.unplanned,
+        n_differences: replayed.differences.len() as u64,
+        differences: replayed.differences.into_iter().take(10).collect(),
+    })
+}
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<Output, LiveFailure> {
+    let path = args.journal.clone().unwrap_or_else(|| state_folder(&args.shown.at).join("pollux.db"));
+    if !path.is_file() {
+        return Err(LiveFailure::Other(Box::new(Failure::NoFile { path })));
+    }
+    let found = if args.simulator { in_simulator(&path)? } else { in_service(&path)? };
     let output = show::one(args.shown.output, &found, || {
         let mut text =
             format!("{} rows after row {}, {} plans made again", found.rows, found.after, found.plans);

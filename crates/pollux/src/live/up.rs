@@ -83,7 +83,9 @@ pub(crate) fn spawned(
 ) -> Result<(Child, Running), LiveFailure> {
     let failed =
         |what: &str, error: &dyn std::fmt::Display| LiveFailure::failed(format!("cannot {what}: {error}"));
-    std::fs::create_dir_all(state).map_err(|error| failed("make the state folder", &error))?;
+    let mut folder = std::fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    folder.recursive(true).create(state).map_err(|error| failed("make the state folder", &error))?;
     let program = std::env::current_exe().map_err(|error| failed("find myself", &error))?;
     let log_path = state.join("pollux.log");
     let log = OpenOptions::new().create(true).append(true).open(&log_path);

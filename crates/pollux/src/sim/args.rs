@@ -8,6 +8,7 @@ use pollux_sim::faults::Faults;
 use pollux_sim::simulation::RestartCost;
 
 use super::cluster::{ClusterArg, ScalerArg};
+use super::journal::JournalArgs;
 use super::seeds::Seeds;
 use super::sweep::args::{EXAMPLE as SWEEP_EXAMPLE, SweepArgs};
 use crate::cli::{PlainOutput, PlotFile, from_one, plot_file};
@@ -48,6 +49,12 @@ pub(crate) enum SimCommand {
     /// found, how long it took, and each policy against the last one.
     #[command(after_help = SWEEP_EXAMPLE)]
     Sweep(Box<SweepArgs>),
+    /// Simulate the jobs of a live scheduler's journal, beside what became of them
+    ///
+    /// Jobs arrive when they did, with the batches, work and limits of their files, and train after the profiles that these name
+    /// (`emulate.profile`), on the journal's nodes. Nothing of how they fared goes in.
+    #[command(after_help = JOURNAL_EXAMPLE)]
+    Journal(JournalArgs),
     /// Generate a workload or make one of a trace, and print it as CSV
     ///
     /// After the recipe of the Pollux paper: 160 jobs over 8 hours unless the recipe says otherwise. The same recipe,
@@ -61,6 +68,11 @@ pub(crate) enum SimCommand {
     #[command(after_help = PROFILE_EXAMPLE)]
     Profile(ProfileArgs),
 }
+
+const JOURNAL_EXAMPLE: &str = "\
+Example:
+  pollux demo --out demo
+  pollux sim journal demo/pollux/pollux.db --report-every 1";
 
 const RUN_EXAMPLE: &str = "\
 Example:
@@ -78,9 +90,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME[:SETTINGS],..", required = true, value_delimiter = ',')]
     pub(crate) policy: Vec<String>,
 
-    /// A CSV file, a folder of them, a recipe such as generate:load=1.5, or a cluster's trace such as
-    /// trace:philly.csv,days=7; may be given several times
-    #[arg(long, value_name = "FILE|DIR|generate[:..]|trace:FILE[,..]", default_value = "generate")]
+    /// A CSV file, a folder of them, a recipe such as generate:load=1.5, a cluster's trace such as
+    /// trace:philly.csv,days=7, or a live scheduler's journal such as journal:pollux.db; may be given several times
+    #[arg(
+        long,
+        value_name = "FILE|DIR|generate[:..]|trace:FILE[,..]|journal:FILE",
+        default_value = "generate"
+    )]
     pub(crate) workload: Vec<String>,
 
     /// Profiles of the applications: a folder of JSON files, or `builtin`; with --compat the authors' traces

@@ -89,7 +89,7 @@ pub(super) fn check(args: &RunArgs) -> Result<(), SimFailure> {
 }
 
 /// The world that arguments describe.
-pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
+pub(super) fn world(args: &RunArgs) -> Result<World, Failure> {
     let (cluster, cloud) = args.cluster.read(args.scaler)?;
     let (interference, history) = (args.interference, args.history);
     match args.compat {
@@ -104,7 +104,10 @@ pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
             Ok(World::Osdi21 { applications, options })
         }
         None => {
-            let profiles = profiles(args.traces.as_deref().unwrap_or(Path::new(BUILTIN)), &cluster)?;
+            let mut profiles = profiles(args.traces.as_deref().unwrap_or(Path::new(BUILTIN)), &cluster)?;
+            for journal in args.workload.iter().filter_map(|text| text.strip_prefix(JOURNAL)) {
+                profiles.extend(journaled(Path::new(journal))?.1);
+            }
             let mut options = simulation::Options { cluster, interference, history, ..Default::default() };
             options.round = args.round.map(Duration::from_secs_f64);
             options.report_every = args.report_every.map(Duration::from_secs_f64);
@@ -118,6 +121,14 @@ pub(super) fn world(args: &RunArgs) -> Result<World, SimFailure> {
 }
 
 const BUILTIN: &str = "builtin";
+/// What a workload made of a journal begins with.
+const JOURNAL: &str = "journal:";
+
+/// The jobs of a journal, and their profiles.
+fn journaled(file: &Path) -> Result<(Workload, BTreeMap<String, Arc<Profile>>), Failure> {
+    let journal = crate::live::journal::read(file)?;
+    Ok(super::journal::workload(&journal, super::journal::OVERHEAD_SECS)?)
+}
 
 fn is_builtin(traces: &Path) -> bool {
     traces == Path::new(BUILTIN)
@@ -185,7 +196,9 @@ pub(super) fn sources(
     let mut found: Vec<Result<Source, PathBuf>> = Vec::new();
     for text in texts {
         let path = Path::new(text);
-        if TraceSpec::is_meant(text) {
+        if let Some(journal) = text.strip_prefix(JOURNAL) {
+            found.push(Ok(Source::Fixed(journaled(Path::new(journal))?.0)));
+        } else if TraceSpec::is_meant(text) {
             found.push(Ok(Source::Traced(trace(text)?)));
         } else if text == "generate" || text.starts_with("generate:") {
             found.push(Ok(Source::Generated(text.parse().map_err(SimFailure::from)?)));

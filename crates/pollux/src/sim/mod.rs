@@ -5,6 +5,7 @@ mod cluster;
 pub(crate) mod failure;
 mod files;
 mod inputs;
+pub(crate) mod journal;
 pub(crate) mod plot;
 pub(crate) mod profile;
 mod progress;

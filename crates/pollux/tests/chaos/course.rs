@@ -77,19 +77,27 @@ impl Course {
                 return;
             }
             self.come_up();
-            let active = self.check_list().iter().filter(|job| !job.state.has_ended()).count();
-            if active < most_jobs && self.random.chance(0.5) {
+            let active = self.active();
+            if active.len() < most_jobs && self.random.chance(0.4) {
                 self.submit();
             }
-            match self.random.below(10) {
-                0..2 => self.kill_scheduler(),
-                2..5 => self.kill(Kind::Supervisor, "supervisors"),
-                5..8 => self.kill(Kind::Worker, "workers"),
-                _ => self.act(),
+            if !active.is_empty() && self.random.chance(0.5) {
+                let at = active[self.random.below(active.len())];
+                self.act(at);
+            }
+            match self.random.below(4) {
+                0 => self.kill_scheduler(),
+                1 => self.kill(Kind::Supervisor, "supervisors"),
+                _ => self.kill(Kind::Worker, "workers"),
             }
             self.rest(1_200);
             if n_kills / 100 < self.kills.values().sum::<u64>() / 100 {
-                eprintln!("chaos: {} jobs, {active} of them active, kills {:?}", self.jobs.len(), self.kills);
+                eprintln!(
+                    "chaos: {} jobs, {} of them active, kills {:?}",
+                    self.jobs.len(),
+                    active.len(),
+                    self.kills
+                );
             }
         }
     }
@@ -187,14 +195,22 @@ impl Course {
     /// Everything that was acknowledged is in the list, as it was acknowledged, and nothing else is.
     #[track_caller]
     fn check_list(&self) -> Vec<JobShown> {
-        let list: JobList = self.place.client().get("/v1/jobs").unwrap();
-        let ids: Vec<u64> = list.jobs.iter().map(|job| job.id).collect();
+        let mut listed: Vec<JobShown> = Vec::new();
+        loop {
+            let after = listed.last().map_or(0, |job| job.id);
+            let page: JobList = self.place.client().get(&format!("/v1/jobs?after={after}")).unwrap();
+            listed.extend(page.jobs);
+            if page.next.is_none() {
+                break;
+            }
+        }
+        let ids: Vec<u64> = listed.iter().map(|job| job.id).collect();
         let known: Vec<u64> = self.jobs.iter().map(|job| job.id).collect();
         assert_eq!(ids, known, "listed, and acknowledged");
-        for (job, shown) in self.jobs.iter().zip(&list.jobs) {
+        for (job, shown) in self.jobs.iter().zip(&listed) {
             job.check(shown);
         }
-        list.jobs
+        listed
     }
 
     fn kill_scheduler(&mut self) {
@@ -253,12 +269,15 @@ impl Course {
         self.jobs.push(Job::new(&submitted.jobs[0]));
     }
 
+    /// Jobs that have not ended, by their place among all.
+    fn active(&self) -> Vec<usize> {
+        let shown = self.check_list();
+        let is_active = |at: &usize| !shown[*at].state.has_ended();
+        (0..shown.len()).filter(is_active).collect()
+    }
+
     /// Somebody wants something of a job.
-    fn act(&mut self) {
-        if self.jobs.is_empty() {
-            return;
-        }
-        let at = self.random.below(self.jobs.len());
+    fn act(&mut self, at: usize) {
         let wish = self.jobs[at].wish;
         match self.random.below(10) {
             0..4 => self.resize(at),

@@ -38,12 +38,13 @@ impl Job {
     pub(crate) fn check(&self, shown: &JobShown) {
         assert_eq!((&shown.name, shown.max_gpus), (&self.name, self.max_gpus), "{shown:?}");
         let is_fine = match (self.wish, shown.state) {
-            (Wish::Pause, JobState::Pending | JobState::Starting | JobState::Running) => false,
             // Who is done before the wish reaches it has finished all the same.
             (Wish::Cancel, state) => {
                 matches!(state, JobState::Stopping | JobState::Cancelled | JobState::Finished)
             }
-            (Wish::Train | Wish::Pause, JobState::Cancelled) | (Wish::Train, JobState::Paused) => false,
+            (Wish::Pause, JobState::Pending | JobState::Starting | JobState::Running)
+            | (Wish::Train | Wish::Pause, JobState::Cancelled)
+            | (Wish::Train, JobState::Paused) => false,
             // A start that is killed before its first report is not tried again: nobody knows whether it could come back.
             (_, JobState::Failed) => shown.reported.is_none(),
             _ => true,

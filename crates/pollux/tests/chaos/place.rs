@@ -22,13 +22,15 @@ pub(crate) struct Place {
     folder: Option<tempfile::TempDir>,
     path: PathBuf,
     scheduler: Option<Child>,
+    /// Those that were killed, perhaps not gone yet.
+    killed: Vec<Child>,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(folder.path()).unwrap();
-        Self { folder: Some(folder), path, scheduler: None }
+        Self { folder: Some(folder), path, scheduler: None, killed: Vec::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -67,6 +69,7 @@ impl Place {
             if self.server().is_some_and(|server| server["pid"] == pid)
                 && self.client().get::<Value>("/v1/service").is_ok()
             {
+                self.killed.drain(..).for_each(|mut killed| drop(killed.wait()));
                 return;
             }
             thread::sleep(LOOK_EVERY);
@@ -74,11 +77,11 @@ impl Place {
         panic!("the scheduler does not answer: {}", self.log());
     }
 
-    /// Kills the scheduler with signal 9.
+    /// Kills the scheduler with signal 9. It may take a moment to go, and the next one may begin meanwhile.
     pub(crate) fn kill(&mut self) {
         let mut child = self.scheduler.take().unwrap();
         child.kill().unwrap();
-        child.wait().unwrap();
+        self.killed.push(child);
     }
 
     /// Kills it while something is asked of it; says what the answer was.
@@ -146,7 +149,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(mut child) = self.scheduler.take() {
+        for mut child in self.scheduler.take().into_iter().chain(self.killed.drain(..)) {
             let _ = child.kill();
             let _ = child.wait();
         }

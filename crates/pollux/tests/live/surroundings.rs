@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::scheduler::{Scheduler, digits, text, until};
+use crate::scheduler::{Scheduler, digits, text};
 
 #[test] // The certificate vouches for itself, as on a network of one's own.
 fn other_machines_come_in_over_tls() {
@@ -80,7 +80,7 @@ fn old_logs_are_removed_and_the_log_of_events_is_kept() {
     scheduler.ok(&["submit", "--name", "first", "--wait", "--", "echo", "hello"]);
     assert_eq!(scheduler.ok(&["logs", "first"]), "hello\n");
     scheduler.ok(&["down"]);
-    let log = fs::read_to_string(scheduler.folder.path().join("pollux.log")).unwrap();
+    let log = fs::read_to_string(scheduler.folder().join("pollux.log")).unwrap();
     assert!(log.contains("first starts on 1 GPUs (node-0=1), attempt 1"), "{log}");
     scheduler.start_with(&["--keep-logs-days", "0"]);
     for _ in 0..100 {
@@ -123,11 +123,11 @@ fn a_job_saves_its_state_when_asked() {
         fs::read_to_string(&file).unwrap().replace("'100000'", "'100000', --checkpoint-every, '9999'");
     fs::write(&file, file_text).unwrap();
     scheduler.ok(&["submit", &file]);
-    until(&scheduler, "digits", |job| job["progress"].as_f64().is_some_and(|progress| progress > 0.0));
-    let saved = scheduler.folder.path().join("jobs/1/checkpoint");
+    scheduler.until("digits", |job| job["progress"].as_f64().is_some_and(|progress| progress > 0.0));
+    let saved = scheduler.folder().join("jobs/1/checkpoint");
     assert_eq!(fs::read_dir(&saved).unwrap().count(), 0);
     scheduler.ok(&["checkpoint", "digits"]);
-    until(&scheduler, "digits", |_| fs::read_dir(&saved).unwrap().count() > 0);
+    scheduler.until("digits", |_| fs::read_dir(&saved).unwrap().count() > 0);
     assert_eq!(scheduler.json(&["describe", "digits"])["state"], "running");
 }
 
@@ -197,7 +197,7 @@ fn a_minimum_run_time_is_kept_and_explained() {
     let scheduler = Scheduler::up("1x2:t4");
     let file = scheduler.file("digits.yaml", &digits(100_000, "1..2"));
     scheduler.ok(&["submit", &file, "--min-runtime", "1h"]);
-    until(&scheduler, "digits", |job| job["state"] == "running" && job["progress"].as_f64().is_some());
+    scheduler.until("digits", |job| job["state"] == "running" && job["progress"].as_f64().is_some());
     let why = scheduler.ok(&["explain", "job", "digits"]);
     assert!(why.contains("its minimum run time is not over"), "{why}");
 }

@@ -225,4 +225,8 @@ pub(crate) struct ReplayArgs {
     /// The journal: pollux.db of a state folder [default: that of the state folder]
     #[arg(value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
+
+    /// Through the simulator's shell instead of the service's
+    #[arg(long)]
+    pub(crate) simulator: bool,
 }
