@@ -38,9 +38,10 @@ impl Cgroup {
     }
 
     fn below(parent: &Path, name: &str, limits: &Limits) -> Result<Self, String> {
-        // Fails where it is done already, or not allowed; writing a limit then tells which.
-        for controller in ["+memory", "+cpu"] {
-            let _ = fs::write(parent.join("cgroup.subtree_control"), controller);
+        if limits.is_some() {
+            // Fails where it is not allowed, as for a group that holds processes itself; writing a limit then tells. Both
+            // at once: `+cpu` alone is allowed there too, and leaves a group in whose children nothing can run.
+            let _ = fs::write(parent.join("cgroup.subtree_control"), "+memory +cpu");
         }
         // Moving a process needs this right over the nearest group that is above both its places.
         let above = parent.join("cgroup.procs");

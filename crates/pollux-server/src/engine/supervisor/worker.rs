@@ -85,7 +85,11 @@ pub(super) fn become_worker(
         && let Err(error) = fs::write(door, "0")
     {
         // Rather a job without limits than no job.
-        let _ = writeln!(io::stderr(), "note: limits do not hold, cannot write {}: {error}", door.display());
+        let _ = writeln!(
+            io::stderr(),
+            "note: limits, if any, do not hold: cannot write {}: {error}",
+            door.display()
+        );
     }
     let error = Command::new(program).args(arguments).exec();
     Err(SuperviseError::Exec { command: program.to_string_lossy().into_owned(), error })
