@@ -3,8 +3,9 @@
 mod common;
 
 use common::{Folder, row, size};
+use pollux_api::rest::Role;
 use pollux_server::store::{
-    Compacted, EndedJob, Keep, Loaded, NewEvent, NewRow, Role, Round, Snapshot, Store, StoreError, Token,
+    Compacted, EndedJob, Keep, Loaded, NewEvent, NewRow, Round, Snapshot, Store, StoreError, Token,
 };
 
 /// A store with rows 1 to `n`.
@@ -65,7 +66,7 @@ fn loading_begins_with_the_latest_snapshot_and_three_are_kept() {
 }
 
 fn keep(rows: u64) -> Keep {
-    Keep { rows, events: 2, rounds: 1, jobs: 2, since: 100, submissions_since: 100, now: 100 }
+    Keep { rows, events: 2, rounds: 1, jobs: 2, since: 100, now: 100 }
 }
 
 #[test]
@@ -195,17 +196,6 @@ fn tokens_are_good_until_they_end_or_are_revoked() {
 }
 
 #[test]
-fn a_submission_is_known_by_its_key_for_a_while() {
-    let folder = Folder::new();
-    let mut store = Store::open(&folder.store()).unwrap();
-    store.write(|writer| writer.submission("alice/1", 7, 99)).unwrap();
-    store.write(|writer| writer.submission("alice/2", 8, 100)).unwrap();
-    assert_eq!(store.submission("alice/1").unwrap(), Some(7));
-    assert_eq!(store.compact(&keep(0)).unwrap().submissions, 1);
-    assert_eq!((store.submission("alice/1").unwrap(), store.submission("alice/2").unwrap()), (None, Some(8)));
-}
-
-#[test]
 fn what_concerns_the_whole_is_kept_by_key() {
     let folder = Folder::new();
     let mut store = Store::open(&folder.store()).unwrap();
@@ -221,11 +211,11 @@ fn all_of_a_transaction_is_kept_or_nothing() {
     let mut store = filled(&folder, 1);
     let failed = store.write(|writer| {
         writer.append(&[row(2)])?;
-        writer.submission("key", 1, 0)?;
+        writer.meta("key", "1")?;
         writer.append(&[row(9)])
     });
     assert!(matches!(failed, Err(StoreError::Gap { last: 2, found: 9 })));
-    assert_eq!((store.last_seq(), store.submission("key").unwrap()), (1, None));
+    assert_eq!((store.last_seq(), store.meta("key").unwrap()), (1, None));
 }
 
 #[test]

@@ -27,6 +27,11 @@ impl Role {
             Self::Job => "job",
         }
     }
+
+    /// The role of this word.
+    pub fn of(word: &str) -> Option<Self> {
+        [Self::Viewer, Self::Submitter, Self::Admin, Self::Job].into_iter().find(|role| role.word() == word)
+    }
 }
 
 /// A token to be made.

@@ -20,7 +20,7 @@ const KEPT_FOR: u64 = 90 * 86_400_000_000;
 pub(super) fn keep(now: Timestamp) -> Keep {
     let now = now.as_micros();
     let since = now.saturating_sub(KEPT_FOR);
-    Keep { rows: ROWS, events: EVENTS, rounds: ROUNDS, jobs: JOBS, since, submissions_since: since, now }
+    Keep { rows: ROWS, events: EVENTS, rounds: ROUNDS, jobs: JOBS, since, now }
 }
 
 pub(super) fn event(event: &Event) -> NewEvent<'_> {

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use super::clock::rfc3339;
 use super::events::Event;
 use super::run::{Service, Unavailable};
-use crate::store::{self, Store, StoreError, Token, TokenHash};
+use crate::store::{Store, StoreError, Token, TokenHash};
 
 /// What is known of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,15 +216,9 @@ fn shown(hash: &TokenHash, known: &Known) -> TokenShown {
 }
 
 fn row(hash: TokenHash, known: &Known) -> Token {
-    let role = match known.role {
-        Role::Viewer => store::Role::Viewer,
-        Role::Submitter => store::Role::Submitter,
-        Role::Admin => store::Role::Admin,
-        Role::Job => store::Role::Job,
-    };
     Token {
         hash,
-        role,
+        role: known.role,
         owner: known.owner.clone(),
         job: known.job.map(|(job, _)| job.0),
         attempt: known.job.map(|(_, attempt)| attempt),
@@ -234,14 +228,8 @@ fn row(hash: TokenHash, known: &Known) -> Token {
 }
 
 fn known(token: Token) -> Known {
-    let role = match token.role {
-        store::Role::Viewer => Role::Viewer,
-        store::Role::Submitter => Role::Submitter,
-        store::Role::Admin => Role::Admin,
-        store::Role::Job => Role::Job,
-    };
     let job = token.job.zip(token.attempt).map(|(job, attempt)| (JobId(job), attempt));
-    Known { owner: token.owner, role, job, expires: token.expires, made: token.made }
+    Known { owner: token.owner, role: token.role, job, expires: token.expires, made: token.made }
 }
 
 /// Writes a secret that nobody else may read.

@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use error::StoreError;
 pub use journal::{Loaded, NewRow, Row, Snapshot};
 use lock::Lock;
-pub use records::{EndedJob, Event, NewEvent, Role, Round, Token, TokenHash};
+pub use records::{EndedJob, Event, NewEvent, Round, Token, TokenHash};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 pub use upkeep::{Compacted, Keep};
 

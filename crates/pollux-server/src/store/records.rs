@@ -1,6 +1,7 @@
-//! What people and programs ask for later: events, rounds, ended jobs, tokens, submissions.
+//! What people and programs ask for later: events, rounds, ended jobs, tokens.
 
-use rusqlite::{OptionalExtension, Params, Row as Found, params};
+use pollux_api::rest::Role;
+use rusqlite::{Params, Row as Found, params};
 
 use super::{Store, StoreError, Writer, signed, unsigned};
 
@@ -96,38 +97,6 @@ pub struct Token {
     pub expires: Option<u64>,
 }
 
-/// As what a token lets its holder in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// Looks, and changes nothing.
-    Viewer,
-    /// Submits jobs, and changes its own.
-    Submitter,
-    /// May do everything.
-    Admin,
-    /// A job, which speaks for itself alone.
-    Job,
-}
-
-impl Role {
-    const ALL: [(Self, &'static str); 4] = [
-        (Self::Viewer, "viewer"),
-        (Self::Submitter, "submitter"),
-        (Self::Admin, "admin"),
-        (Self::Job, "job"),
-    ];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(role, _)| *role == self).map_or("viewer", |(_, word)| word)
-    }
-
-    /// The role of this word.
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, known)| *known == word).map(|(role, _)| *role)
-    }
-}
-
 impl Writer<'_> {
     /// Adds an event; says its number.
     ///
@@ -191,16 +160,6 @@ impl Writer<'_> {
     /// A file that cannot be written.
     pub fn revoke_of_job(&mut self, job: u64) -> Result<(), StoreError> {
         self.put("DELETE FROM tokens WHERE job = ?1", [signed(job)])
-    }
-
-    /// Remembers which job a submission of this key became. Who chooses keys sees to it that no two users share one.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be written.
-    pub fn submission(&mut self, key: &str, job: u64, at: u64) -> Result<(), StoreError> {
-        let sql = "INSERT OR REPLACE INTO submissions VALUES (?1, ?2, ?3)";
-        self.put(sql, params![key, signed(job), signed(at)])
     }
 
     /// Keeps something about the store as a whole, such as which cluster it is of, or the version of its texts.
@@ -303,18 +262,6 @@ impl Store {
     /// A file that cannot be read.
     pub fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         Ok(self.list("SELECT * FROM tokens ORDER BY owner, hash", [], token)?.into_iter().flatten().collect())
-    }
-
-    /// The job a submission of this key became, if it is remembered.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read.
-    pub fn submission(&self, key: &str) -> Result<Option<u64>, StoreError> {
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached("SELECT job FROM submissions WHERE key = ?1")?;
-            Ok(statement.query_row([key], |row| row.get(0).map(unsigned)).optional()?)
-        })
     }
 
     /// What is kept of the store as a whole under this key.

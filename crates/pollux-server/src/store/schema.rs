@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::{StoreError, unsigned};
 
 /// Each step takes a store from the version before to its own, counted from 1. A step that was released is never changed.
-pub(super) const STEPS: [&str; 2] = [
+pub(super) const STEPS: [&str; 3] = [
     "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE journal (
@@ -39,6 +39,8 @@ pub(super) const STEPS: [&str; 2] = [
     CREATE INDEX tokens_by_job ON tokens (job) WHERE job IS NOT NULL;
     CREATE INDEX submissions_by_time ON submissions (at);
     ",
+    // The book of jobs remembers callers' names for their submissions.
+    "DROP TABLE submissions;",
 ];
 
 /// The version this build writes.

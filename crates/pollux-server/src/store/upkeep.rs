@@ -21,8 +21,6 @@ pub struct Keep {
     pub jobs: u64,
     /// Events and ended jobs before this time go, in microseconds.
     pub since: u64,
-    /// Keys of submissions before this time go, in microseconds.
-    pub submissions_since: u64,
     /// Tokens that ended before this time go, in microseconds.
     pub now: u64,
 }
@@ -38,8 +36,6 @@ pub struct Compacted {
     pub rounds: usize,
     /// Jobs that are over.
     pub jobs: usize,
-    /// Keys of submissions.
-    pub submissions: usize,
     /// Tokens.
     pub tokens: usize,
 }
@@ -131,8 +127,6 @@ impl Writer<'_> {
             events: self.remove(of_events, [since, limit(keep.events)])?,
             rounds: self.remove(of_rounds, [limit(keep.rounds)])?,
             jobs: self.remove(of_jobs, [since, limit(keep.jobs)])?,
-            submissions: self
-                .remove("DELETE FROM submissions WHERE at < ?1", [signed(keep.submissions_since)])?,
             tokens: self.remove("DELETE FROM tokens WHERE expires <= ?1", [signed(keep.now)])?,
         })
     }
