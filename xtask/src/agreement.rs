@@ -16,14 +16,11 @@ pub(crate) fn check() -> Result<()> {
     if folder.exists() {
         std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {FOLDER}"))?;
     }
-    let packages = ["--package", "pollux", "--package", "pollux-trainer"];
-    shell::run(shell::cargo().args(["build", "--release", "--locked"]).args(packages))?;
-    let run = ["run", "--quiet", "--release", "--locked", "--package", "pollux", "--"];
-    shell::run(shell::cargo().args(run).args(["demo", "--out", FOLDER]))?;
+    shell::run(shell::pollux()?.args(["demo", "--out", FOLDER]))?;
     for policy in ["pollux", "fifo"] {
         let journal = format!("{FOLDER}/{policy}/pollux.db");
         let arguments = ["sim", "journal", &journal, "--report-every", "1", "-o", "json"];
-        let output = shell::cargo().args(run).args(arguments).output().context("cannot start cargo")?;
+        let output = shell::pollux()?.args(arguments).output().context("cannot start pollux")?;
         let compared: Value = serde_json::from_slice(&output.stdout)
             .with_context(|| format!("{journal}: {}", String::from_utf8_lossy(&output.stderr)))?;
         let secs = |key: &str| compared[key].as_f64().with_context(|| format!("{journal}: no {key}"));

@@ -20,10 +20,9 @@ pub(crate) fn check() -> Result<()> {
         eprintln!("\nNO BROWSER: reports were NOT looked at. Install chromium to run this check.");
         return Ok(());
     };
-    let run = ["run", "--quiet", "--release", "--locked", "--package", "pollux", "--", "sim", "run"];
     let what =
         ["--policy", "pollux:tuned,tiresias", "--workload", "generate:jobs=20,hours=2", "--out", FOLDER];
-    shell::read(shell::cargo().args(run).args(what))?;
+    shell::read(shell::pollux()?.args(["sim", "run"]).args(what))?;
     let folder = shell::root().join(FOLDER);
     for width in WIDTHS {
         let found = measure(browser, &folder, width)?;

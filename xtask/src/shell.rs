@@ -21,8 +21,26 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// The cargo that runs this task.
+///
+/// It is not told what cargo told us of ourselves: build scripts that look at such variables would run again, and all that
+/// hangs on them be built anew, whenever it is called now by a task and now by hand.
 pub(crate) fn cargo() -> Command {
-    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let ours = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
+/// The `pollux` of a release build, which is made first, together with its worker: built one at a time, they would share less
+/// and be built twice.
+pub(crate) fn pollux() -> Result<Command> {
+    let packages = ["--package", "pollux", "--package", "pollux-trainer"];
+    run(cargo().args(["build", "--release", "--locked"]).args(packages))?;
+    let ourselves = std::env::current_exe().context("cannot find myself")?;
+    let target = ourselves.ancestors().nth(2).context("cannot find the target folder")?;
+    Ok(command(target.join("release").join("pollux")))
 }
 
 /// Shows the command, runs it with our terminal, and fails when it fails.

@@ -22,12 +22,11 @@ const WITH_TABLE: [&str; 4] = ["osdi21*", "philly", "determinism", "sim"];
 /// Builds `pollux` and its worker, and shows real jobs under Pollux and under FIFO; or, simulated, the shipped workload
 /// under several schedulers and the story of one job.
 pub(crate) fn demo(simulated: bool) -> Result<()> {
-    let packages = ["--package", "pollux", "--package", "pollux-trainer"];
-    shell::run(shell::cargo().args(["build", "--release", "--locked"]).args(packages))?;
+    let mut pollux = shell::pollux()?;
     if !simulated {
-        return pollux(&["demo"]);
+        return shell::run(pollux.arg("demo"));
     }
-    pollux(&[
+    shell::run(pollux.args([
         "sim",
         "run",
         "--workload",
@@ -38,23 +37,11 @@ pub(crate) fn demo(simulated: bool) -> Result<()> {
         "deepspeech2-6",
         "--out",
         DEMO_DIR,
-    ])?;
+    ]))?;
     println!(
         "\nOpen {DEMO_DIR}/report.html in a browser. What every job went through lies beside it; docs/guides/simulate.md \
          says how to read it."
     );
-    Ok(())
-}
-
-/// Shows and runs one `pollux` command.
-fn pollux(args: &[&str]) -> Result<()> {
-    let shown = format!("pollux {}", args.join(" "));
-    println!("\n$ {shown}");
-    // Through cargo, which knows where the binary lies under any configuration.
-    let mut command = shell::cargo();
-    command.args(["run", "--quiet", "--release", "--locked", "--package", "pollux", "--"]).args(args);
-    let status = command.status().context("cannot start cargo")?;
-    ensure!(status.success(), "`{shown}` failed ({status})");
     Ok(())
 }
 
